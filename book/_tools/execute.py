@@ -1,0 +1,88 @@
+"""Execute notebooks in place and make the result byte-stable: the same inputs give the same file.
+
+Usage: python book/_tools/execute.py NOTEBOOK...
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+
+
+def normalised(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """The notebook with widget ids derived from its name and their order, and no trace of the machine."""
+    state = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
+    text = json.dumps(notebook)
+    if state:
+        order = list(dict.fromkeys(re.findall("|".join(state), text)))
+        for i, model_id in enumerate(order):
+            text = text.replace(model_id, hashlib.sha256(f"{name}:{i}".encode()).hexdigest()[:32])
+    notebook = nbformat.from_dict(json.loads(text))
+    if state:
+        stored = notebook.metadata.widgets[WIDGET_STATE]
+        stored["state"] = {key: _sorted(stored["state"][key]) for key in sorted(stored["state"])}
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    return notebook
+
+
+def _sorted(value: object) -> object:
+    """Dictionaries with their keys in order, all the way down."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def execute(path: Path) -> None:
+    """Run the notebook from its own folder and replace the file only when it ran to its end."""
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=120, record_timing=False, kernel_name="python3", resources=resources).execute()
+    text = nbformat.writes(normalised(notebook, path.stem))
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
+        file.write(text + "\n")
+    os.chmod(file.name, path.stat().st_mode & 0o777)
+    os.replace(file.name, path)
+
+
+def main(arguments: list[str]) -> int:
+    """Execute each notebook named; 2 for a path that is not a notebook, 1 for a cell that failed, else 0."""
+    if not arguments or set(arguments) & {"-h", "--help"}:
+        print("Usage: python book/_tools/execute.py NOTEBOOK...\nExample: python book/_tools/execute.py book/02_memory.ipynb")
+        return 0 if arguments else 2
+    paths = [Path(argument) for argument in arguments]
+    for path in paths:
+        if not path.is_file() or path.suffix != ".ipynb":
+            print(f"execute: there is no notebook at {path}; give paths that end in .ipynb.", file=sys.stderr)
+            return 2
+        try:
+            nbformat.read(path, as_version=4)
+        except Exception as error:
+            print(f"execute: {path} is not a readable notebook: {str(error).splitlines()[0]}", file=sys.stderr)
+            return 2
+    for path in paths:
+        start = time.perf_counter()
+        try:
+            execute(path)
+        except CellExecutionError as error:
+            last = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[-1]
+            print(f"execute: a cell of {path} failed, the file is unchanged: {last}", file=sys.stderr)
+            return 1
+        print(f"{path}  {time.perf_counter() - start:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

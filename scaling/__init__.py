@@ -1,0 +1,105 @@
+"""The arithmetic of serving large language models: sizes, times, rates and costs in closed form.
+
+``import scaling`` needs the standard library only; the names below are loaded when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "chips": (
+        *("Chip", "CATALOGUE", "H100", "H200", "B200", "GB200", "A100", "L40S", "MI300X"),
+        *("TPU_V5E", "TPU_V5P", "TPU_V6E", "H100_TEXT", "TPU_V5E_TEXT", "TPU_V5P_TEXT"),
+    ),
+    "models": ("Model", "LLAMA3_8B", "LLAMA3_70B", "LLAMA3_405B", "from_hf_config"),
+    "deployment": ("Deployment", "Efficiency", "ROOFLINE", "parallel_sizes"),
+    "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips"),
+    "roofline": ("critical_batch",),
+    "sharding": ("tp_limit", "collective_time"),
+    "latency": ("StepTime", "decode_step", "prefill_time"),
+    "throughput": (
+        *("tokens_per_second", "tokens_per_second_per_chip", "queries_per_second", "queries_per_second_per_chip"),
+        *("mfu", "plateau", "best_batch", "cost_per_million_tokens"),
+    ),
+    "pareto": ("front",),
+    "disaggregation": ("eviction_rate", "prefill_decode_ratio", "transfer_time"),
+    "exercise": ("check",),
+    "units": (),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+__all__ = sorted(_MODULE)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE:
+        value = getattr(import_module(f"scaling.{_MODULE[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _HOME:
+        return import_module(f"scaling.{name}")
+    raise AttributeError(f"module 'scaling' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_HOME})
+
+
+if TYPE_CHECKING:
+    from scaling.chips import (
+        A100 as A100,
+        B200 as B200,
+        CATALOGUE as CATALOGUE,
+        GB200 as GB200,
+        H100 as H100,
+        H100_TEXT as H100_TEXT,
+        H200 as H200,
+        L40S as L40S,
+        MI300X as MI300X,
+        TPU_V5E as TPU_V5E,
+        TPU_V5E_TEXT as TPU_V5E_TEXT,
+        TPU_V5P as TPU_V5P,
+        TPU_V5P_TEXT as TPU_V5P_TEXT,
+        TPU_V6E as TPU_V6E,
+        Chip as Chip,
+    )
+    from scaling.deployment import (
+        ROOFLINE as ROOFLINE,
+        Deployment as Deployment,
+        Efficiency as Efficiency,
+        parallel_sizes as parallel_sizes,
+    )
+    from scaling.disaggregation import (
+        eviction_rate as eviction_rate,
+        prefill_decode_ratio as prefill_decode_ratio,
+        transfer_time as transfer_time,
+    )
+    from scaling.exercise import check as check
+    from scaling.latency import StepTime as StepTime, decode_step as decode_step, prefill_time as prefill_time
+    from scaling.memory import (
+        cache_budget as cache_budget,
+        cache_bytes as cache_bytes,
+        fits as fits,
+        max_batch as max_batch,
+        min_chips as min_chips,
+        weight_bytes as weight_bytes,
+    )
+    from scaling.models import (
+        LLAMA3_8B as LLAMA3_8B,
+        LLAMA3_70B as LLAMA3_70B,
+        LLAMA3_405B as LLAMA3_405B,
+        Model as Model,
+        from_hf_config as from_hf_config,
+    )
+    from scaling.pareto import front as front
+    from scaling.roofline import critical_batch as critical_batch
+    from scaling.sharding import collective_time as collective_time, tp_limit as tp_limit
+    from scaling.throughput import (
+        best_batch as best_batch,
+        cost_per_million_tokens as cost_per_million_tokens,
+        mfu as mfu,
+        plateau as plateau,
+        queries_per_second as queries_per_second,
+        queries_per_second_per_chip as queries_per_second_per_chip,
+        tokens_per_second as tokens_per_second,
+        tokens_per_second_per_chip as tokens_per_second_per_chip,
+    )

@@ -1,0 +1,245 @@
+"""Accelerators: published facts only, dense rates, no derating. Every entry says where it comes from and when.
+
+Vendor headlines often count 2:4 sparsity; the rates here are dense, which is half of such a headline.
+Prices are per chip and hour, on demand, and go out of date first: pass your own with ``dataclasses.replace``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from scaling._array import count, positive
+from scaling.units import GB, TB, TFLOP
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chip:
+    """One accelerator.
+
+    `memory`: bytes on the label, decimal. [B]
+    `device_memory`: bytes that the device reports to software. [B]
+    `bandwidth`: of that memory. [B/s]
+    `flops`: dense rate by dtype of the arithmetic. [FLOP/s]
+    `link_bandwidth`: one way, per link axis (an NVLink or Infinity Fabric switch counts as one axis). [B/s]
+    `link_axes`: axes of the torus; 1 for a switch.
+    `fast_domain`: most chips that such links join.
+    `slices`: numbers of chips it is sold in; empty when any number can be used.
+    `price`: per chip. [USD/h] NaN when no public price was found.
+
+    Raises ``ValueError`` that names the field, the value and what is allowed.
+    """
+
+    name: str
+    memory: float
+    device_memory: float
+    bandwidth: float
+    flops: Mapping[str, float]
+    link_bandwidth: float
+    link_axes: int = 1
+    fast_domain: int = 8
+    slices: tuple[int, ...] = ()
+    price: float = float("nan")
+    price_source: str = ""
+    source: str = ""
+    date: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "device_memory", "bandwidth", "link_bandwidth"):
+            positive(f"Chip.{name}", getattr(self, name))
+        count("Chip.link_axes", self.link_axes)
+        count("Chip.fast_domain", self.fast_domain)
+        if not isinstance(self.flops, Mapping) or not self.flops:
+            raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {self.flops!r}.")
+        for dtype, rate in self.flops.items():
+            positive(f"Chip.flops[{dtype!r}]", rate)
+        if isinstance(self.price, (int, float)) and self.price < 0:
+            raise ValueError(f"Chip.price must be at least 0 USD per hour, not {self.price!r}.")
+
+    def rate(self, compute: str) -> float:
+        """Dense rate of arithmetic in dtype `compute`. [FLOP/s]
+
+        Raises ``ValueError`` for a dtype the chip has no rate for.
+        """
+        try:
+            return self.flops[compute]
+        except (KeyError, TypeError):
+            allowed = ", ".join(self.flops)
+            raise ValueError(f"compute must be one of {allowed} on {self.name}, not {compute!r}.") from None
+
+
+def _rates(*, bf16: float, **others: float) -> dict[str, float]:
+    return {"bf16": bf16, "fp16": bf16, **others}
+
+
+_TORUS_2D = (1, 4, 8, 16, 32, 64, 128, 256)
+_TORUS_3D = tuple(4 * 2**i for i in range(12))
+
+_HOPPER = "NVIDIA H100/H200 data sheets (headline rates halved: they count 2:4 sparsity)"
+_BLACKWELL = "NVIDIA Blackwell data sheet, HGX B200 and GB200 NVL72 columns (headline rates halved)"
+_NEBIUS = "Nebius on demand, SkyPilot catalog nebius/vms.csv, 2026"
+_LAMBDA = "Lambda on demand, SkyPilot catalog lambda/vms.csv, 2026"
+_GOOGLE = "docs.cloud.google.com/tpu/docs"
+
+H100 = Chip(
+    name="H100 SXM",
+    memory=80 * GB,
+    device_memory=85.2 * GB,
+    bandwidth=3.35 * TB,
+    flops=_rates(bf16=989.5 * TFLOP, fp8=1979 * TFLOP, int8=1979 * TFLOP),
+    link_bandwidth=450 * GB,
+    price=2.95,
+    price_source=_NEBIUS,
+    source=_HOPPER,
+    date="2026-11",
+)
+
+H200 = replace(H100, name="H200 SXM", memory=141 * GB, device_memory=149.3 * GB, bandwidth=4.8 * TB, price=3.50)
+
+B200 = Chip(
+    name="B200",
+    memory=180 * GB,
+    device_memory=193 * GB,
+    bandwidth=7.7 * TB,
+    flops=_rates(bf16=2250 * TFLOP, fp8=4500 * TFLOP, int8=4500 * TFLOP, fp4=9000 * TFLOP),
+    link_bandwidth=900 * GB,
+    price=5.50,
+    price_source=_NEBIUS,
+    source=_BLACKWELL,
+    date="2026-11",
+)
+
+GB200 = replace(
+    B200,
+    name="GB200 NVL72",
+    memory=186 * GB,
+    device_memory=199 * GB,
+    bandwidth=8 * TB,
+    flops=_rates(bf16=2500 * TFLOP, fp8=5000 * TFLOP, int8=5000 * TFLOP, fp4=10_000 * TFLOP),
+    fast_domain=72,
+    price=10.50,
+    price_source="CoreWeave list price as tabulated by Kael Research, 2026-02",
+)
+
+A100 = Chip(
+    name="A100 80GB SXM",
+    memory=80 * GB,
+    device_memory=85.198 * GB,
+    bandwidth=2.039 * TB,
+    flops=_rates(bf16=312 * TFLOP, int8=624 * TFLOP),
+    link_bandwidth=300 * GB,
+    price=2.79,
+    price_source=_LAMBDA,
+    source="NVIDIA A100 data sheet (headline rates halved)",
+    date="2026-11",
+)
+
+L40S = Chip(
+    name="L40S",
+    memory=48 * GB,
+    device_memory=48.3 * GB,
+    bandwidth=864 * GB,
+    flops=_rates(bf16=362 * TFLOP, fp8=733 * TFLOP, int8=733 * TFLOP),
+    link_bandwidth=32 * GB,
+    price=1.55,
+    price_source=_NEBIUS,
+    source="NVIDIA L40S data sheet (headline rates halved); PCIe 4.0 x16, no NVLink",
+    date="2026-11",
+)
+
+MI300X = Chip(
+    name="MI300X",
+    memory=192 * GB,
+    device_memory=206 * GB,
+    bandwidth=5.3 * TB,
+    flops=_rates(bf16=1307.4 * TFLOP, fp8=2614.9 * TFLOP, int8=2614.9 * TFLOP),
+    link_bandwidth=448 * GB,
+    price=1.99,
+    price_source="median of on-demand offers, cliffcenter.com, 2026-05",
+    source="AMD Instinct MI300X data sheet, dense",
+    date="2026-11",
+)
+
+TPU_V5E = Chip(
+    name="TPU v5e",
+    memory=16 * GB,
+    device_memory=17.2 * GB,
+    bandwidth=819 * GB,
+    flops=_rates(bf16=197 * TFLOP, int8=393 * TFLOP),
+    link_bandwidth=50 * GB,
+    link_axes=2,
+    fast_domain=256,
+    slices=_TORUS_2D,
+    price=1.20,
+    price_source="Google Cloud, as quoted in scaling-book part 8, 2025-02",
+    source=f"{_GOOGLE}/v5e",
+    date="2026-11",
+)
+
+TPU_V5P = Chip(
+    name="TPU v5p",
+    memory=95 * GB,
+    device_memory=102 * GB,
+    bandwidth=2.765 * TB,
+    flops=_rates(bf16=459 * TFLOP, fp8=459 * TFLOP, int8=918 * TFLOP),
+    link_bandwidth=100 * GB,
+    link_axes=3,
+    fast_domain=8960,
+    slices=_TORUS_3D,
+    price=4.20,
+    price_source="Google Cloud list price us-central1, SkyPilot catalog gcp/vms.csv, 2026",
+    source=f"{_GOOGLE}/v5p",
+    date="2026-11",
+)
+
+TPU_V6E = Chip(
+    name="TPU v6e",
+    memory=32 * GB,
+    device_memory=34.36 * GB,
+    bandwidth=1.638 * TB,
+    flops=_rates(bf16=918 * TFLOP, fp8=918 * TFLOP, int8=1836 * TFLOP),
+    link_bandwidth=100 * GB,
+    link_axes=2,
+    fast_domain=256,
+    slices=_TORUS_2D,
+    price=2.70,
+    price_source="Google Cloud list price us-central1, SkyPilot catalog gcp/vms.csv, 2026",
+    source=f"{_GOOGLE}/v6e",
+    date="2026-11",
+)
+
+_TEXT = "constants of chapter 12 and of scaling-book parts 2 and 8, rounded and derated as printed there"
+_TEXT_PRICE = "Google Cloud list price of 2025-02, as quoted in scaling-book part 8"
+
+# The chapter's own rounded constants, so that its numbers can be checked to the digit.
+H100_TEXT = replace(
+    H100,
+    name="H100 (as in the text)",
+    flops=_rates(bf16=990 * TFLOP, fp8=1980 * TFLOP, int8=1980 * TFLOP),
+    price=10.8,
+    price_source=_TEXT_PRICE,
+    source=_TEXT,
+    date="2025-08",
+)
+
+TPU_V5E_TEXT = replace(
+    TPU_V5E,
+    name="TPU v5e (as in the text)",
+    bandwidth=810 * GB,
+    flops=_rates(bf16=197 * TFLOP, int8=394 * TFLOP),
+    link_bandwidth=45 * GB,
+    price=1.2,
+    price_source=_TEXT_PRICE,
+    source=_TEXT,
+    date="2025-08",
+)
+
+TPU_V5P_TEXT = replace(
+    TPU_V5P,
+    name="TPU v5p (as in the text)",
+    link_bandwidth=90 * GB,
+    price=4.2,
+    price_source=_TEXT_PRICE,
+    source=_TEXT,
+    date="2025-08",
+)
+
+CATALOGUE: tuple[Chip, ...] = (H100, H200, B200, GB200, A100, L40S, MI300X, TPU_V5E, TPU_V5P, TPU_V6E)

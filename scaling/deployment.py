@@ -1,0 +1,140 @@
+"""What is deployed: a model on so many chips, stored and computed in which dtypes, at which efficiency."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from scaling._array import Array, count, maximum, nonnegative, share
+from scaling.chips import Chip
+from scaling.models import Model
+from scaling.units import dtype_bytes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Efficiency:
+    """What share of the peaks a real engine reaches. The default is the roofline: a bound, never beaten.
+
+    `bandwidth`, `flops`: shares of the chip's memory bandwidth and FLOP/s. [-]
+    `layer_seconds`: fixed cost per layer per step (kernel launches, norms, small collectives). [s]
+    `links`: share of the link bandwidth; ``None`` leaves the collectives out (free links). [-]
+
+    Raises ``ValueError`` for a share outside (0, 1] or a negative time.
+    """
+
+    bandwidth: float = 1.0
+    flops: float = 1.0
+    layer_seconds: float = 0.0
+    links: float | None = None
+    source: str = ""
+    date: str = ""
+
+    def __post_init__(self) -> None:
+        share("Efficiency.bandwidth", self.bandwidth)
+        share("Efficiency.flops", self.flops)
+        nonnegative("Efficiency.layer_seconds", self.layer_seconds)
+        if not self.layer_seconds < float("inf"):
+            raise ValueError(f"Efficiency.layer_seconds must be a finite time, not {self.layer_seconds!r}.")
+        if self.links is not None:
+            share("Efficiency.links", self.links)
+
+
+ROOFLINE = Efficiency()
+
+PARAMS = ("exact", "nominal", "streamed")
+KV_SPLIT = ("even", "heads")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deployment:
+    """One copy of a model on `chips` chips that share every layer.
+
+    `weights`, `kv`, `compute`: dtypes of the stored weights, of the cache and of the arithmetic.
+    `params`: ``"exact"``; ``"nominal"`` (the 70e9 of the text); ``"streamed"`` (memory holds the exact count, a step
+    reads and multiplies only the matmul parameters).
+    `usable`: share of the memory that weights and cache may fill. [-]
+    `kv_split`: ``"even"`` spreads the cache over all chips; ``"heads"`` never splits a KV head, so beyond `kv_heads`
+    chips each head is stored more than once.
+
+    Raises ``ValueError`` that names the field, the value and what is allowed.
+    """
+
+    model: Model
+    chip: Chip
+    chips: int = 1
+    weights: str = "bf16"
+    kv: str = "bf16"
+    compute: str = "bf16"
+    params: str = "exact"
+    usable: float = 1.0
+    kv_split: str = "even"
+    efficiency: Efficiency = ROOFLINE
+
+    def __post_init__(self) -> None:
+        for name, kind in (("model", Model), ("chip", Chip), ("efficiency", Efficiency)):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be a {kind.__name__} record, not {getattr(self, name)!r}.")
+        count("chips", self.chips)
+        dtype_bytes(self.weights, "weights")
+        dtype_bytes(self.kv, "kv")
+        self.chip.rate(self.compute)
+        share("usable", self.usable)
+        for name, allowed in (("params", PARAMS), ("kv_split", KV_SPLIT)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}.")
+
+    @cached_property
+    def stored_params(self) -> float:
+        """Parameters in memory."""
+        return self.model.nominal_params if self.params == "nominal" else float(self.model.params)
+
+    @cached_property
+    def step_params(self) -> float:
+        """Parameters that one decode step reads and multiplies, P."""
+        return float(self.model.matmul_params) if self.params == "streamed" else self.stored_params
+
+    @cached_property
+    def weight_size(self) -> float:
+        """Bytes of one stored weight, b_w. [B]"""
+        return dtype_bytes(self.weights)
+
+    @cached_property
+    def kv_per_token(self) -> Array:
+        """Cache bytes that one token occupies over the whole deployment, copies included. [B]"""
+        return self.model.kv_bytes_per_token(self.kv) * self.kv_copies
+
+    @cached_property
+    def kv_copies(self) -> Array:
+        """How often each KV head is stored. [-]"""
+        if self.kv_split == "even":
+            return 1.0
+        return maximum(1.0, self.chips / self.model.kv_heads)
+
+    @cached_property
+    def memory(self) -> Array:
+        """Bytes that weights and cache may fill, all chips. [B]"""
+        return self.chips * self.chip.memory * self.usable
+
+    @cached_property
+    def bandwidth(self) -> Array:
+        """Memory bandwidth of all chips, N W, times the efficiency. [B/s]"""
+        return self.chips * self.chip.bandwidth * self.efficiency.bandwidth
+
+    @cached_property
+    def flops(self) -> Array:
+        """Arithmetic rate of all chips in the compute dtype, N C, times the efficiency. [FLOP/s]"""
+        return self.chips * self.chip.rate(self.compute) * self.efficiency.flops
+
+
+def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:
+    """Numbers of chips that tensor parallelism can use for this model within the chip's fast domain, ascending.
+
+    A size must divide the query heads and the MLP width, must divide the KV heads or be a multiple of them (heads are
+    then stored more than once, or the cache is split over the batch), and must be a slice that the chip is sold in.
+    """
+    return tuple(
+        n
+        for n in range(1, min(model.q_heads, chip.fast_domain) + 1)
+        if model.q_heads % n == 0
+        and model.d_ff % n == 0
+        and (model.kv_heads % n == 0 or n % model.kv_heads == 0)
+        and (not chip.slices or n in chip.slices)
+    )

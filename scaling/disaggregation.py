@@ -1,0 +1,58 @@
+"""Prefill and decode on separate servers: how many of each, what turns over, and what moving the cache costs."""
+
+from typing import NamedTuple
+
+from scaling._array import Array, divide, nonnegative
+from scaling.models import Model
+
+
+class Eviction(NamedTuple):
+    """What leaves a continuously batched decode server in one step, on average."""
+
+    sequences: Array
+    tokens: Array
+    share: Array
+
+
+def eviction_rate(batch: Array, prompt_tokens: Array, decode_tokens: Array) -> Eviction:
+    """Turnover per decode step: ``B / G`` sequences, ``B (prompt + G) / G`` cached tokens, ``1 / G`` of the batch.
+
+    `decode_tokens` G: mean tokens generated per query; a sequence stays G steps. A sequence leaves with its final
+    length; the average resident length, which memory and step time see, is ``prompt + G / 2``.
+
+    Raises ``ValueError`` for a negative argument. Source: scaling-book part 8; Little's law.
+    """
+    B, prompt, G = (
+        nonnegative("batch", batch),
+        nonnegative("prompt_tokens", prompt_tokens),
+        nonnegative("decode_tokens", decode_tokens),
+    )
+    sequences = divide(1.0 * B, G)
+    return Eviction(sequences, sequences * (prompt + G), divide(1.0, G))
+
+
+def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_tokens: Array) -> Array:
+    """Prefill servers that keep one decode server busy: ``T_prefill B / (T_step G)``. [servers per server]
+
+    A decode server finishes ``B / (T_step G)`` queries a second, a prefill server starts ``1 / T_prefill``.
+
+    `prefill` seconds per prompt [s]; `step` seconds per decode step **at this batch** [s]; `decode_tokens` G, mean.
+
+    Raises ``ValueError`` for a negative argument. Source: scaling-book part 8; audit of chapter 12, section 12.7.
+    """
+    T_prefill, T_step = nonnegative("prefill", prefill), nonnegative("step", step)
+    B, G = nonnegative("batch", batch), nonnegative("decode_tokens", decode_tokens)
+    return divide(1.0 * T_prefill * B, T_step * G)
+
+
+def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "bf16") -> Array:
+    """Time to move one prompt's cache from a prefill to a decode server: ``S kv / W_link``. [s]
+
+    `tokens` S of the prompt; `bandwidth` of the link, or of all the links that carry a share of it. [B/s]
+    Leaves out latency, and overlap with the prefill itself (layers can be sent as they are done): errs both ways.
+
+    Raises ``ValueError`` for negative tokens or bandwidth, or an unknown dtype.
+    Source: audit of chapter 12, section 12.7.
+    """
+    S, W_link = nonnegative("tokens", tokens), nonnegative("bandwidth", bandwidth)
+    return divide(1.0 * S * model.kv_bytes_per_token(kv), W_link)

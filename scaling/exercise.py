@@ -1,0 +1,116 @@
+"""Checks a reader's function against a reference, and says which mistake it looks like."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+RTOL = 1e-6
+
+# A constant ratio between two answers usually has a name.
+_RATIOS: tuple[tuple[float, str], ...] = (
+    (2.0, "a factor 2 too many: are keys and values counted twice, or FLOPs where bytes were meant?"),
+    (1 / 2, "a factor 2 short: a key and a value, or a multiplication and an addition, make two"),
+    (8.0, "8 times too large: bits for bytes, query heads for KV heads, or one chip where there are 8?"),
+    (1 / 8, "8 times too small: bytes divided into bits twice, or one chip's share where the whole was asked?"),
+    (1e3, "1000 times too large: a unit prefix, such as ms where seconds were asked"),
+    (1e-3, "1000 times too small: a unit prefix, such as s where milliseconds were asked"),
+    (1e9, "a billion times too large: the answer is in bytes where GB were asked, or the other way round"),
+    (1e-9, "a billion times too small: the answer is in GB where bytes were asked"),
+    (2**30 / 1e9, "7.4 % too large: GiB (2^30 bytes) where GB (10^9) was meant"),
+    (1e9 / 2**30, "6.9 % too small: GB (10^9 bytes) where GiB (2^30) was meant"),
+)
+
+
+class Exercise(NamedTuple):
+    """A reference, the inputs to try, and the mistakes worth naming: ``check(mine, *exercise)``."""
+
+    reference: Callable[..., Any]
+    cases: Sequence[Mapping[str, Any]]
+    mistakes: Mapping[str, Callable[..., Any]] = {}
+
+
+def check(
+    mine: Callable[..., Any],
+    reference: Callable[..., Any],
+    cases: Sequence[Mapping[str, Any]],
+    mistakes: Mapping[str, Callable[..., Any]] | None = None,
+) -> None:
+    """Print one of three outcomes: not attempted, right, or wrong with the first differing input and its likely cause.
+
+    `cases`: keyword arguments for each call. `mistakes`: what to say, mapped to the function a reader would then have
+    written; the first one that agrees with `mine` on every case is named.
+
+    Nothing that the reader's function does raises here. Raises ``ValueError`` for an empty list of cases.
+    """
+    if not cases:
+        raise ValueError("cases must hold at least one dictionary of arguments, not be empty.")
+    answers = [_answer(mine, case) for case in cases]
+    if all(answer in (None, ...) for answer in answers):
+        print("Not attempted yet: replace the ... with your own formula and run the cell again.")
+        return
+    for case, answer in zip(cases, answers, strict=True):
+        expected = reference(**case)
+        if not _same(answer, expected):
+            print(_wrong(case, answer, expected))
+            print(_cause(answers, cases, answer, expected, mistakes or {}))
+            return
+    inputs = "input" if len(cases) == 1 else "inputs"
+    print(f"Right on all {len(cases)} {inputs}.")
+
+
+def _answer(mine: Callable[..., Any], case: Mapping[str, Any]) -> Any:
+    try:
+        return mine(**case)
+    except Exception as error:  # a reader's code may fail in any way; the lesson goes on
+        return error
+
+
+def _same(answer: Any, expected: Any) -> bool:
+    if isinstance(answer, bool) or isinstance(expected, bool) or isinstance(expected, str):
+        return type(answer) is type(expected) and answer == expected
+    try:
+        return math.isclose(float(answer), float(expected), rel_tol=RTOL)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _ratio(answer: Any, expected: Any) -> float:
+    try:
+        return float(answer) / float(expected)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return math.nan
+
+
+def _wrong(case: Mapping[str, Any], answer: Any, expected: Any) -> str:
+    inputs = ", ".join(f"{name}={value!r}" for name, value in case.items())
+    if isinstance(answer, Exception):
+        return f"Not yet. With {inputs}: your function stopped with {type(answer).__name__}: {answer}"
+    if answer is None or answer is ...:
+        return f"Not yet. With {inputs}: your function returned {answer!r}, expected {_short(expected)}."
+    ratio = _ratio(answer, expected)
+    compared = f" (ratio {ratio:.4g})" if math.isfinite(ratio) else ""
+    return f"Not yet. With {inputs}: yours {_short(answer)}, expected {_short(expected)}{compared}."
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:.6g}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _cause(
+    answers: Sequence[Any],
+    cases: Sequence[Mapping[str, Any]],
+    answer: Any,
+    expected: Any,
+    mistakes: Mapping[str, Callable[..., Any]],
+) -> str:
+    for said, mistake in mistakes.items():
+        if all(_same(a, mistake(**case)) for a, case in zip(answers, cases, strict=True)):
+            return f"Likely cause: {said}"
+    ratio = _ratio(answer, expected)
+    for known, said in _RATIOS:
+        if math.isclose(ratio, known, rel_tol=1e-3):
+            return f"Likely cause: {said}."
+    return "No known mistake gives this number: compare your units, then your factors, one at a time."

@@ -1,0 +1,89 @@
+"""How long a step takes, in terms that can be looked at one by one."""
+
+from typing import NamedTuple
+
+from scaling._array import Array, maximum, nonnegative, where
+from scaling.deployment import Deployment
+from scaling.sharding import collective_time
+
+
+class StepTime(NamedTuple):
+    """The terms of one decode step. [s] Each has the broadcast shape of what it depends on."""
+
+    weights: Array
+    compute: Array
+    cache: Array
+    collectives: Array = 0.0
+    overhead: Array = 0.0
+
+    @property
+    def matmul(self) -> Array:
+        """Reading the weights and multiplying by them overlap: the longer of the two. [s]"""
+        return maximum(self.weights, self.compute)
+
+    @property
+    def total(self) -> Array:
+        """``T_step = T_cache + max(T_weights, T_compute)``, plus collectives and overhead. [s]"""
+        weights, compute, cache, collectives, overhead = self
+        return cache + maximum(weights, compute) + collectives + overhead
+
+    @property
+    def bound(self) -> Array:
+        """Name of the longest term: ``"weights"``, ``"compute"``, ``"cache"``, ``"collectives"`` or ``"overhead"``."""
+        name, longest = "weights", self.weights
+        for other in self._fields[1:]:
+            value = getattr(self, other)
+            name = where(value > longest, other, name)
+            longest = maximum(value, longest)
+        return name
+
+
+def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
+    """Time for every sequence of the batch to gain one token.
+
+    ::
+
+        T_weights = P b_w / (N W)    T_compute = 2 B P / (N C)    T_cache = B S kv / (N W)
+
+    `batch` B [sequences, whole deployment] and `context` S [tokens cached per sequence] broadcast.
+
+    Leaves out attention FLOPs (hidden behind reading the cache), sampling and scheduling. Collectives and a cost per
+    layer count only if the efficiency asks for them. With `ROOFLINE` every term is a lower bound.
+
+    Raises ``ValueError`` for a negative batch or context.
+    Source: scaling-book part 8; audit of chapter 12, section 0.2.
+    """
+    B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
+    P, b_w, NW, NC = d.step_params, d.weight_size, d.bandwidth, d.flops
+    efficiency = d.efficiency
+    return StepTime(
+        P * b_w / NW,
+        2.0 * B * P / NC,
+        1.0 * B * S * kv / NW,
+        0.0 if efficiency.links is None else collective_time(d, B),
+        d.model.layers * efficiency.layer_seconds,
+    )
+
+
+def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, attention: bool = False) -> Array:
+    """Time to process a prompt: ``T_prefill = 2 P T / (N C mfu)``, T the prompt's tokens. [s]
+
+    `tokens`: prompt length, or all the prompts' lengths together. [tokens]
+    `mfu`: share of the peak FLOP/s reached; the efficiency's `flops` if not given. [-]
+    `attention`: add causal attention, ``2 tokens^2 H L`` times the query heads, as for one single prompt.
+
+    Leaves out queueing, and reading the weights, which binds below the critical batch: both err low.
+
+    Raises ``ValueError`` for negative tokens or an `mfu` outside (0, 1].
+    Source: scaling-book part 7; audit of chapter 12, section 12.3.
+    """
+    t, P = nonnegative("tokens", tokens), d.step_params
+    work = 2.0 * P * t
+    if attention:
+        L, H = d.model.layers, d.model.head_dim
+        work = work + 2.0 * t * t * d.model.q_heads * H * L
+    if mfu is None:
+        return work / d.flops
+    if isinstance(mfu, (int, float)) and not 0 < mfu <= 1:
+        raise ValueError(f"mfu must be a share above 0 and at most 1, not {mfu!r}.")
+    return work / (d.chips * d.chip.rate(d.compute) * mfu)

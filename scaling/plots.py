@@ -1,0 +1,167 @@
+"""The look of the book's figures, in one place: one colour, hatch and dash per meaning, on screen and in print.
+
+Figures are SVG with a fixed hash salt and no date, so that the same numbers give the same bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from scaling.latency import StepTime
+
+# Okabe and Ito's palette: told apart by readers with any common colour blindness, and by hatch in print.
+TERMS: Mapping[str, tuple[str, str]] = {
+    "weights": ("#0072B2", ""),
+    "compute": ("#E69F00", "///"),
+    "cache": ("#009E73", "..."),
+    "collectives": ("#CC79A7", "xxx"),
+    "overhead": ("#8C8C8C", "\\\\\\"),
+}
+
+_LINES = (
+    ("#0072B2", "-", "o"),
+    ("#D55E00", "--", "s"),
+    ("#009E73", "-.", "^"),
+    ("#CC79A7", ":", "D"),
+    ("#8C6D00", (0, (5, 1, 1, 1, 1, 1)), "v"),
+)
+
+_EDGE: Any = {"edgecolor": "white", "linewidth": 0.5}
+
+SIZE = (5.4, 3.4)  # narrow, so that labels stay readable when a phone shrinks the figure
+
+_STYLE: Any = {
+    "figure.figsize": SIZE,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 2,
+    "svg.hashsalt": "scaling",
+    "svg.fonttype": "path",
+}
+
+
+def use_book_style() -> None:
+    """Set the figure style, and byte-stable SVG output in notebooks. Call it once, in a notebook's first cell."""
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    mpl.rcParams.update(_STYLE)
+    set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def _labels(ax: Axes, title: str, xlabel: str, ylabel: str, log: str) -> Axes:
+    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    if "x" in log:
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_formatter(lambda x, _: short(x))
+    if "y" in log:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    return ax
+
+
+def short(value: float) -> str:
+    """A tick label: 8192 as 8K, 131072 as 128K, anything else as it is."""
+    return f"{value / 1024:g}K" if value >= 1024 and value % 1024 == 0 else f"{value:g}"
+
+
+def lines(
+    x: Sequence[float],
+    series: Mapping[str, Sequence[float]],
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    log: str = "",
+    markers: bool = False,
+) -> Axes:
+    """One line per entry of `series`, told apart by colour and dash. `log` is ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+
+    Returns the axes, so that a cell can add a `mark`; end the cell with ``plt.show()``.
+    """
+    _, ax = plt.subplots()
+    for (name, y), (colour, dash, marker) in zip(series.items(), _LINES, strict=False):
+        ax.plot(x, y, color=colour, linestyle=dash, marker=marker if markers else "", markersize=5, label=name)
+    if len(series) > 1:
+        ax.legend()
+    return _labels(ax, title, xlabel, ylabel, log)
+
+
+def stacked_step(
+    x: Sequence[float], step: StepTime, *, title: str, xlabel: str, unit: float = 1e-3, unit_name: str = "ms"
+) -> Axes:
+    """Stacked bars of what a decode step consists of: cache on top of the longer of weights and compute.
+
+    The shorter of the two is hidden behind the longer, and drawn as a white line across the bar: it costs no time.
+    `step` holds one entry per `x` (terms that do not vary are repeated).
+    """
+    _, ax = plt.subplots()
+    positions = range(len(x))
+
+    def spread(term: Any) -> list[float]:
+        return [float(v) / unit for v in (term if hasattr(term, "__len__") else [term] * len(x))]
+
+    weights, compute = spread(step.weights), spread(step.compute)
+    heights = {
+        "weights": [w if w >= c else 0.0 for w, c in zip(weights, compute, strict=True)],
+        "compute": [c if c > w else 0.0 for w, c in zip(weights, compute, strict=True)],
+        **{name: spread(getattr(step, name)) for name in ("cache", "collectives", "overhead")},
+    }
+    base = [0.0] * len(x)
+    for name, height in heights.items():
+        if any(height):
+            colour, hatch = TERMS[name]
+            ax.bar(positions, height, bottom=base, color=colour, hatch=hatch, label=name, **_EDGE)
+            base = [b + h for b, h in zip(base, height, strict=True)]
+    hidden = [min(w, c) for w, c in zip(weights, compute, strict=True)]
+    ax.hlines(hidden, [p - 0.4 for p in positions], [p + 0.4 for p in positions], color="white", linewidth=1.5)
+    ax.set_xticks(list(positions), [short(v) for v in x])
+    ax.grid(axis="x", visible=False)
+    ax.legend()
+    return _labels(ax, title, xlabel, f"step time ({unit_name})", "")
+
+
+def bars(
+    names: Sequence[str], groups: Mapping[str, Sequence[float]], *, title: str, ylabel: str, log: str = ""
+) -> Axes:
+    """Grouped bars: one group per name, one bar in it per entry of `groups`."""
+    _, ax = plt.subplots()
+    width = 0.8 / len(groups)
+    hatches = ("", "///", "...", "xxx", "\\\\\\")
+    for i, (label, heights) in enumerate(groups.items()):
+        at = [p + (i - (len(groups) - 1) / 2) * width for p in range(len(names))]
+        ax.bar(at, heights, width, color=_LINES[i][0], hatch=hatches[i], label=label, **_EDGE)
+    ax.set_xticks(range(len(names)), names)
+    ax.grid(axis="x", visible=False)
+    if len(groups) > 1:
+        ax.legend()
+    return _labels(ax, title, "", ylabel, log)
+
+
+_GUIDE: Any = {"color": "#555555", "linewidth": 1, "linestyle": (0, (2, 2))}
+
+
+def mark(ax: Axes, x: float, text: str, *, height: float = 0.96) -> None:
+    """A thin vertical line at `x` with a short label beside it, `height` of the way up."""
+    ax.axvline(x, **_GUIDE)
+    place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (4, 0), "textcoords": "offset points"}
+    ax.annotate(text, (x, height), va="top", fontsize=9, **place)
+
+
+def level(ax: Axes, y: float, text: str) -> None:
+    """A thin horizontal line at `y` with a short label above it at the left."""
+    ax.axhline(y, **_GUIDE)
+    place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 3), "textcoords": "offset points"}
+    ax.annotate(text, (0.02, y), va="bottom", fontsize=9, **place)

@@ -1,0 +1,82 @@
+"""What splitting costs: link bandwidth, collectives, and how far tensor parallelism reaches."""
+
+from scaling._array import Array, nonnegative, where
+from scaling.chips import Chip
+from scaling.deployment import Deployment
+from scaling.units import dtype_bytes
+
+
+def link_bandwidth(chip: Chip, *, axes: int | None = None, wrap: bool = False) -> float:
+    """Bytes per second at which one chip can pass a shard on: one-way link times axes, twice that on a ring. [B/s]
+
+    `axes`: how many torus axes carry the collective (default: all the chip has; an NVLink switch counts as one).
+    `wrap`: whether the axes close into rings, so that both directions work at once.
+
+    Raises ``ValueError`` for axes the chip does not have.
+    Source: scaling-book part 2 (TPU) and the GPU chapter.
+    """
+    axes = chip.link_axes if axes is None else axes
+    if axes not in range(1, chip.link_axes + 1):
+        raise ValueError(f"axes must be a whole number from 1 to {chip.link_axes} on {chip.name}, not {axes!r}.")
+    return axes * chip.link_bandwidth * (2 if wrap else 1)
+
+
+def matmul_collective_time(
+    chip: Chip, batch: Array, d_model: int, *, axes: int | None = None, wrap: bool = False, activations: str = "bf16"
+) -> Array:
+    """Time that tensor parallelism moves activations for one matmul: ``b_act B D / W_link``. [s]
+
+    One AllGather and one ReduceScatter serve a pair of matmuls, so each matmul carries one of the two.
+    Leaves out hop latency and the factor (N - 1) / N: the first errs low, the second high by 1 / N.
+
+    Raises ``ValueError`` for a negative batch, an unknown dtype or axes the chip does not have.
+    Source: scaling-book part 5, *Tensor parallelism*.
+    """
+    B, D, b_act = nonnegative("batch", batch), d_model, dtype_bytes(activations, "activations")
+    return b_act * B * D / link_bandwidth(chip, axes=axes, wrap=wrap)
+
+
+def collective_time(d: Deployment, batch: Array, *, axes: int | None = None, wrap: bool = False) -> Array:
+    """Time of all the collectives of one decode step: four per layer, ``4 L b_act B D / W_link``. [s]
+
+    The attention block and the MLP each gather and scatter once. 0 on one chip. The efficiency's link share applies;
+    a deployment with free links is charged the full link rate here, since this function was asked for the time.
+    Leaves out hop latency, and assumes the fast domain's links beyond its size too: both err low.
+
+    Raises ``ValueError`` for a negative batch or axes the chip does not have.
+    Source: scaling-book part 5; audit of chapter 12, E12.6-3.
+    """
+    L, D = d.model.layers, d.model.d_model
+    links = 1.0 if d.efficiency.links is None else d.efficiency.links
+    one = matmul_collective_time(d.chip, batch, D, axes=axes, wrap=wrap)
+    return where(d.chips > 1, 4 * L * one / links, 0.0 * one)
+
+
+def tp_limit(
+    chip: Chip,
+    d_ff: int,
+    *,
+    batch: Array | None = None,
+    axes: int | None = None,
+    wrap: bool = False,
+    weights: str = "bf16",
+    activations: str = "bf16",
+    compute: str = "bf16",
+) -> Array:
+    """Ways of tensor parallelism beyond which a matmul waits for the links. [ways]
+
+    Without a batch, against arithmetic: ``Y = 2 F W_link / (C b_act)``.
+    With one, against reading the weights: ``Y = F b_w W_link / (B b_act W)``.
+
+    Leaves out hop latency, and how many KV heads there are to split: both lower the limit.
+
+    Raises ``ValueError`` for a negative batch, an unknown dtype, a missing compute rate or axes the chip lacks.
+    Source: scaling-book part 8 and part 7 (memory bound); audit of chapter 12, section 12.6.
+    """
+    F, W_link = d_ff, link_bandwidth(chip, axes=axes, wrap=wrap)
+    b_w, b_act = dtype_bytes(weights, "weights"), dtype_bytes(activations, "activations")
+    if batch is None:
+        C = chip.rate(compute)
+        return 2.0 * F * W_link / (C * b_act)
+    B, W = nonnegative("batch", batch), chip.bandwidth
+    return F * b_w * W_link / (1.0 * B * b_act * W)

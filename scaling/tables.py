@@ -1,0 +1,69 @@
+"""Tables for people: right in a notebook, on a page, on a phone and in a terminal."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+
+class Table:
+    """Rows under a header. Notebooks show it as HTML that scrolls inside its box; ``print`` shows aligned text."""
+
+    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> None:
+        self.header = [str(name) for name in header]
+        self.rows = [[number(cell) for cell in row] for row in rows]
+        self.caption = caption
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"rows must have {len(self.header)} cells, as the header has, not {len(row)}: {row}.")
+
+    def __repr__(self) -> str:
+        cells = [self.header, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in cells]
+        return "\n".join([self.caption, *lines])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
+        body = "".join(map(_row, self.rows))
+        label = escape(self.caption, quote=True)
+        return (
+            f'<div class="scroll-table" tabindex="0" role="region" aria-label="{label}"><table class="table">'
+            f"<caption>{escape(self.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = map(escape, cells)
+    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> Table:
+    """A table of `rows` under `header`. Numbers are shown with `number`; text as it is.
+
+    Raises ``ValueError`` for a row that is longer or shorter than the header.
+    """
+    return Table(header, rows, caption)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A number for people: `digits` significant digits, thousands separated, no exponent between 0.001 and 1e12.
+
+    Whole numbers keep all their digits. Text passes; True and False become yes and no.
+    """
+    if isinstance(value, str):
+        return value
+    if value is True or value is False or type(value).__name__ == "bool":
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    value = float(value)
+    if value != value or value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "-∞" if value < 0 else "–"
+    if value == 0:
+        return "0"
+    if not 1e-3 <= abs(value) < 1e12:
+        return f"{value:.{digits - 1}e}"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    if whole >= digits:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.{digits}g}'):,.{max(0, digits - whole)}f}" if whole else f"{value:.{digits}g}"

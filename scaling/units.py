@@ -1,0 +1,34 @@
+"""Prefixes as plain floats: multiply in (``80 * GB``), divide out (``t / ms``).
+
+Everything in this package is in SI base units: bytes, seconds, FLOP, dollars and their quotients.
+Decimal (GB) and binary (GiB) prefixes are both here and are never mixed.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+kB, MB, GB, TB = 1e3, 1e6, 1e9, 1e12
+KiB, MiB, GiB, TiB = 2.0**10, 2.0**20, 2.0**30, 2.0**40
+
+us, ms = 1e-6, 1e-3
+minute, hour = 60.0, 3600.0
+
+GFLOP, TFLOP, PFLOP = 1e9, 1e12, 1e15
+
+DTYPE_BYTES: Mapping[str, float] = MappingProxyType(
+    {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "fp4": 0.5}
+)
+
+
+def dtype_bytes(dtype: str, field: str = "dtype") -> float:
+    """Bytes of one number stored as `dtype`. [B]
+
+    `field` is the name that an error message uses.
+
+    Raises ``ValueError`` for a name that is not in ``DTYPE_BYTES``.
+    """
+    try:
+        return DTYPE_BYTES[dtype]
+    except (KeyError, TypeError):
+        allowed = ", ".join(DTYPE_BYTES)
+        raise ValueError(f"{field} must be one of {allowed}, not {dtype!r}.") from None
