@@ -68,8 +68,18 @@ def _labels(ax: Axes, title: str, xlabel: str, ylabel: str, log: str) -> Axes:
         ax.xaxis.set_major_formatter(lambda x, _: short(x))
     if "y" in log:
         ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+        ax.yaxis.set_major_formatter(_plain)
+        ax.yaxis.set_minor_formatter(_sparse)
     return ax
+
+
+def _plain(value: float, _: int | None = None) -> str:
+    return f"{value:g}"
+
+
+def _sparse(value: float, _: int | None = None) -> str:
+    """Labels for minor ticks of a log axis: only the 2s and 5s, so that they never crowd."""
+    return _plain(value) if f"{value:.0e}"[0] in "25" else ""
 
 
 def short(value: float) -> str:

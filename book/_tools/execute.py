@@ -33,7 +33,8 @@ def normalised(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookN
         stored["state"] = {key: _sorted(stored["state"][key]) for key in sorted(stored["state"])}
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    for cell in notebook.cells:
+    for i, cell in enumerate(notebook.cells):
+        cell["id"] = f"{name}-{i:02}".replace("_", "-")
         cell.metadata.pop("execution", None)
     return notebook
 
