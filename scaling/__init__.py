@@ -14,7 +14,9 @@ _HOME = {
     "models": ("Model", "LLAMA3_8B", "LLAMA3_70B", "LLAMA3_405B", "from_hf_config"),
     "deployment": ("Deployment", "Efficiency", "ROOFLINE", "parallel_sizes"),
     "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips"),
-    "roofline": ("critical_batch",),
+    "roofline": (
+        *("critical_batch", "flops_per_dollar", "bandwidth_per_dollar", "memory_per_dollar_hour", "breakeven_price"),
+    ),
     "sharding": ("tp_limit", "collective_time"),
     "latency": ("StepTime", "decode_step", "prefill_time"),
     "throughput": (
@@ -91,7 +93,13 @@ if TYPE_CHECKING:
         from_hf_config as from_hf_config,
     )
     from scaling.pareto import front as front
-    from scaling.roofline import critical_batch as critical_batch
+    from scaling.roofline import (
+        bandwidth_per_dollar as bandwidth_per_dollar,
+        breakeven_price as breakeven_price,
+        critical_batch as critical_batch,
+        flops_per_dollar as flops_per_dollar,
+        memory_per_dollar_hour as memory_per_dollar_hour,
+    )
     from scaling.sharding import collective_time as collective_time, tp_limit as tp_limit
     from scaling.throughput import (
         best_batch as best_batch,

@@ -129,6 +129,6 @@ def share(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if not _numeric(value) or not _holds(value, "positive") or (_scalar(value) and not value <= 1):
+    if not (_numeric(value) and _holds(value, "positive") and _holds(1.0 - value, "nonnegative")):
         raise ValueError(f"{name} must be a share above 0 and at most 1, not {value!r}.")
     return value

@@ -7,8 +7,8 @@ Prices are per chip and hour, on demand, and go out of date first: pass your own
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaling._array import count, positive
-from scaling.units import GB, TB, TFLOP
+from scaling._array import count, nonnegative, positive
+from scaling.units import GB, TB, TFLOP, dtype_bytes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,9 +50,15 @@ class Chip:
         if not isinstance(self.flops, Mapping) or not self.flops:
             raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {self.flops!r}.")
         for dtype, rate in self.flops.items():
+            dtype_bytes(dtype, "Chip.flops")
             positive(f"Chip.flops[{dtype!r}]", rate)
-        if isinstance(self.price, (int, float)) and self.price < 0:
-            raise ValueError(f"Chip.price must be at least 0 USD per hour, not {self.price!r}.")
+        if not isinstance(self.slices, tuple):
+            raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {self.slices!r}.")
+        for size in self.slices:
+            count("Chip.slices", size)
+        nonnegative("Chip.price", self.price)
+        if isinstance(self.price, float) and self.price == float("inf"):
+            raise ValueError(f"Chip.price must be a finite number of at least 0, not {self.price!r}.")
 
     def rate(self, compute: str) -> float:
         """Dense rate of arithmetic in dtype `compute`. [FLOP/s]

@@ -42,7 +42,7 @@ def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_token
     """
     T_prefill, T_step = nonnegative("prefill", prefill), nonnegative("step", step)
     B, G = nonnegative("batch", batch), nonnegative("decode_tokens", decode_tokens)
-    return divide(1.0 * T_prefill * B, T_step * G)
+    return divide(1.0 * T_prefill * B, 1.0 * T_step * G)
 
 
 def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "bf16") -> Array:

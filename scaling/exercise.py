@@ -45,7 +45,7 @@ def check(
     if not cases:
         raise ValueError("cases must hold at least one dictionary of arguments, not be empty.")
     answers = [_answer(mine, case) for case in cases]
-    if all(answer in (None, ...) for answer in answers):
+    if all(answer is None or answer is ... for answer in answers):
         print("Not attempted yet: replace the ... with your own formula and run the cell again.")
         return
     for case, answer in zip(cases, answers, strict=True):
@@ -93,9 +93,10 @@ def _wrong(case: Mapping[str, Any], answer: Any, expected: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{value:.6g}"
-    text = repr(value)
+    try:
+        text = repr(value) if isinstance(value, bool) or not isinstance(value, (int, float)) else f"{value:.6g}"
+    except Exception as error:  # a whole number beyond any float, or an object that cannot show itself
+        text = f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from scaling._array import Array, maximum, nonnegative, where
+from scaling._array import Array, maximum, nonnegative, share, where
 from scaling.deployment import Deployment
 from scaling.sharding import collective_time
 
@@ -84,6 +84,4 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
         work = work + 2.0 * t * t * d.model.q_heads * H * L
     if mfu is None:
         return work / d.flops
-    if isinstance(mfu, (int, float)) and not 0 < mfu <= 1:
-        raise ValueError(f"mfu must be a share above 0 and at most 1, not {mfu!r}.")
-    return work / (d.chips * d.chip.rate(d.compute) * mfu)
+    return work / (d.chips * d.chip.rate(d.compute) * share("mfu", mfu))

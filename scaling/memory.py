@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from scaling._array import Array, divide, floor, maximum, nonnegative, where
+from scaling._array import Array, count, divide, floor, maximum, nonnegative, where
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.models import Model
 
@@ -23,8 +23,13 @@ def grouped_weight_bytes(
     """Bytes of a group-quantised checkpoint: what an int4 file really weighs. [B]
 
     Every `group` matmul weights share one scale and one zero point; embeddings and norms stay in 16 bits.
+
+    Raises ``ValueError`` for a negative number of bits or a group below 1.
     Source: the AWQ/GPTQ checkpoint layout with group size 128; audit of chapter 12, section 12.2.
     """
+    for name, value in (("bits", bits), ("scale_bits", scale_bits), ("zero_bits", zero_bits)):
+        nonnegative(name, value)
+    count("group", group)
     quantised = model.attention_params + model.mlp_params
     wide = model.vocab_params + model.norm_params
     return quantised * (bits + (scale_bits + zero_bits) / group) / 8 + wide * 2.0
@@ -47,6 +52,8 @@ def cache_budget(d: Deployment) -> Array:
     """Bytes left for the cache once the weights are loaded; 0 when the weights alone do not fit. [B]
 
     ``usable N M - P b_w``. Leaves out activations, CUDA graphs and the runtime unless `usable` reserves for them.
+
+    Source: scaling-book part 8.
     """
     return maximum(0.0, d.memory - weight_bytes(d))
 
@@ -55,6 +62,7 @@ def fits(d: Deployment, batch: Array, context: Array) -> Array:
     """Whether weights and cache fit: a bool, or a mask of the broadcast shape.
 
     Raises ``ValueError`` for a negative batch or context.
+    Source: scaling-book part 8.
     """
     return weight_bytes(d) + cache_bytes(d, batch, context) <= d.memory
 

@@ -87,6 +87,11 @@ def short(value: float) -> str:
     return f"{value / 1024:g}K" if value >= 1024 and value % 1024 == 0 else f"{value:g}"
 
 
+def _told_apart(field: str, given: Mapping[str, Any]) -> None:
+    if not 0 < len(given) <= len(_LINES):
+        raise ValueError(f"{field} must be 1 to {len(_LINES)}, to be told apart by colour and dash, not {len(given)}.")
+
+
 def lines(
     x: Sequence[float],
     series: Mapping[str, Sequence[float]],
@@ -100,7 +105,10 @@ def lines(
     """One line per entry of `series`, told apart by colour and dash. `log` is ``""``, ``"x"``, ``"y"`` or ``"xy"``.
 
     Returns the axes, so that a cell can add a `mark`; end the cell with ``plt.show()``.
+
+    Raises ``ValueError`` for more lines than there are looks.
     """
+    _told_apart("series", series)
     _, ax = plt.subplots()
     for (name, y), (colour, dash, marker) in zip(series.items(), _LINES, strict=False):
         ax.plot(x, y, color=colour, linestyle=dash, marker=marker if markers else "", markersize=5, label=name)
@@ -146,7 +154,11 @@ def stacked_step(
 def bars(
     names: Sequence[str], groups: Mapping[str, Sequence[float]], *, title: str, ylabel: str, log: str = ""
 ) -> Axes:
-    """Grouped bars: one group per name, one bar in it per entry of `groups`."""
+    """Grouped bars: one group per name, one bar in it per entry of `groups`.
+
+    Raises ``ValueError`` for more bars in a group than there are looks.
+    """
+    _told_apart("groups", groups)
     _, ax = plt.subplots()
     width = 0.8 / len(groups)
     hatches = ("", "///", "...", "xxx", "\\\\\\")

@@ -1,9 +1,11 @@
-"""When does arithmetic take longer than reading? Intensities and the critical batch."""
+"""When does arithmetic take longer than reading? Intensities, the critical batch, and what a dollar buys of either."""
 
-from scaling._array import Array, nonnegative
+from collections.abc import Callable
+
+from scaling._array import Array, divide, nonnegative
 from scaling.chips import Chip
 from scaling.models import Model
-from scaling.units import dtype_bytes
+from scaling.units import dtype_bytes, hour
 
 
 def ridge_point(chip: Chip, compute: str = "bf16") -> float:
@@ -58,3 +60,51 @@ def attention_intensity(model: Model, kv: str = "bf16") -> float:
     Source: audit of chapter 12, section 12.3.
     """
     return 2 * (model.q_heads / model.kv_heads) / dtype_bytes(kv, "kv")
+
+
+def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None = None) -> Array:
+    """Dense arithmetic that a dollar rents, at the peak rate: ``3600 C / price``. [FLOP/USD]
+
+    `price`: per chip; the chip's own if not given. [USD/h] Some tables print FLOP/s per USD/h under the same name,
+    3600 times less. What limits long prefills; decode at small batch leaves nearly all of it unused.
+
+    Raises ``ValueError`` for a compute dtype the chip has no rate for and for a negative price.
+    Source: scaling-book part 8; audit of chapter 12, section 12.1.
+    """
+    return divide(hour * chip.rate(compute), _price(chip, price))
+
+
+def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
+    """Bytes that a dollar streams from memory, at the peak rate: ``3600 W / price``. [B/USD]
+
+    `price`: per chip; the chip's own if not given. [USD/h] What decides the price of a token while reading is the
+    longer part of a decode step.
+
+    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    """
+    return divide(hour * chip.bandwidth, _price(chip, price))
+
+
+def memory_per_dollar_hour(chip: Chip, *, price: Array | None = None) -> Array:
+    """Bytes of memory held for each dollar per hour, as on the label: ``M / price``. [B per USD/h]
+
+    `price`: per chip; the chip's own if not given. [USD/h] Whole chips are not asked: see `memory.min_chips`.
+
+    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    """
+    return divide(chip.memory, _price(chip, price))
+
+
+def breakeven_price(chip: Chip, other: Chip, measure: Callable[..., Array], *, price: Array | None = None) -> Array:
+    """Price of `chip` at which a dollar buys as much of it as of `other`; below, `chip` is the better buy. [USD/h]
+
+    `measure`: `flops_per_dollar`, `bandwidth_per_dollar` or `memory_per_dollar_hour`, which all fall as ``1 / price``.
+    `price`: of the other chip; its own if not given. [USD/h]
+
+    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    """
+    return divide(measure(chip, price=1.0), measure(other, price=price))
+
+
+def _price(chip: Chip, price: Array | None) -> Array:
+    return chip.price if price is None else nonnegative("price", price)

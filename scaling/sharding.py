@@ -1,6 +1,6 @@
 """What splitting costs: link bandwidth, collectives, and how far tensor parallelism reaches."""
 
-from scaling._array import Array, nonnegative, where
+from scaling._array import Array, count, nonnegative, where
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.units import dtype_bytes
@@ -29,10 +29,10 @@ def matmul_collective_time(
     One AllGather and one ReduceScatter serve a pair of matmuls, so each matmul carries one of the two.
     Leaves out hop latency and the factor (N - 1) / N: the first errs low, the second high by 1 / N.
 
-    Raises ``ValueError`` for a negative batch, an unknown dtype or axes the chip does not have.
+    Raises ``ValueError`` for a negative batch, a width below 1, an unknown dtype or axes the chip does not have.
     Source: scaling-book part 5, *Tensor parallelism*.
     """
-    B, D, b_act = nonnegative("batch", batch), d_model, dtype_bytes(activations, "activations")
+    B, D, b_act = nonnegative("batch", batch), count("d_model", d_model), dtype_bytes(activations, "activations")
     return b_act * B * D / link_bandwidth(chip, axes=axes, wrap=wrap)
 
 
@@ -70,10 +70,11 @@ def tp_limit(
 
     Leaves out hop latency, and how many KV heads there are to split: both lower the limit.
 
-    Raises ``ValueError`` for a negative batch, an unknown dtype, a missing compute rate or axes the chip lacks.
+    Raises ``ValueError`` for a width below 1, a negative batch, an unknown dtype, a missing compute rate or axes the
+    chip lacks.
     Source: scaling-book part 8 and part 7 (memory bound); audit of chapter 12, section 12.6.
     """
-    F, W_link = d_ff, link_bandwidth(chip, axes=axes, wrap=wrap)
+    F, W_link = count("d_ff", d_ff), link_bandwidth(chip, axes=axes, wrap=wrap)
     b_w, b_act = dtype_bytes(weights, "weights"), dtype_bytes(activations, "activations")
     if batch is None:
         C = chip.rate(compute)

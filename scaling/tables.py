@@ -1,5 +1,6 @@
 """Tables for people: right in a notebook, on a page, on a phone and in a terminal."""
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -63,7 +64,6 @@ def number(value: Any, digits: int = 4) -> str:
         return "0"
     if not 1e-3 <= abs(value) < 1e12:
         return f"{value:.{digits - 1}e}"
-    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    if whole >= digits:
-        return f"{value:,.0f}"
-    return f"{float(f'{value:.{digits}g}'):,.{max(0, digits - whole)}f}" if whole else f"{value:.{digits}g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(0, decimals)}f}" if decimals > 0 else f"{value:,.0f}"

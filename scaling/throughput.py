@@ -6,7 +6,7 @@ refused here: ask `memory.fits` or `memory.max_batch`.
 
 import math
 
-from scaling._array import Array, ceil, divide, floor, maximum, minimum, nonnegative
+from scaling._array import Array, ceil, divide, floor, maximum, minimum, nonnegative, where
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
 from scaling.memory import max_batch
@@ -82,9 +82,53 @@ def critical_batch(d: Deployment) -> Array:
     """Batch at which this deployment's arithmetic takes as long as reading its weights. [sequences]
 
     `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency.
+
+    Source: scaling-book part 7; audit of chapter 12, section 12.4.
     """
     one = decode_step(d, 1.0, 0.0)
     return one.weights / one.compute
+
+
+def cache_over_weights_tokens(d: Deployment) -> Array:
+    """Cached tokens, batch times context, above which reading the cache takes longer than reading the weights. [tokens]
+
+    ``P b_w / kv``, whatever the chip and however many: both are reads from the same memory.
+
+    Source: audit of chapter 12, section 12.5.
+    """
+    one = decode_step(d, 1.0, 1.0)
+    return one.weights / one.cache
+
+
+def cache_over_compute_context(d: Deployment) -> Array:
+    """Context above which reading the cache takes longer than arithmetic, at every batch. [tokens]
+
+    ``2 P W / (C kv)``: both terms are proportional to the batch, so it cancels.
+
+    Source: audit of chapter 12, section 12.5.
+    """
+    one = decode_step(d, 1.0, 1.0)
+    return one.compute / one.cache
+
+
+def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
+    """Batch whose step takes `step` seconds, not rounded: `latency.decode_step` solved for the batch. [sequences]
+
+    ::
+
+        B = min((T_step - T_weights) / t_cache, T_step / (t_cache + t_compute))    t = a term at batch 1
+
+    0 when the step is too short to read the weights. Memory is not asked: see `memory.max_batch`.
+
+    Raises ``ValueError`` for a negative context or step. Source: audit of chapter 12, section 12.5.
+    """
+    one = decode_step(d, 1.0, context)
+    rest = nonnegative("step", step) - one.overhead
+    each, spare = one.cache + one.collectives, rest - one.weights
+    # Without a cache to read, a step that only just holds the weights holds any batch up to the critical one.
+    with_weights = where(each == 0, where(spare < 0, 0.0, math.inf), divide(spare, each))
+    with_compute = rest / (each + one.compute)
+    return maximum(0.0, minimum(with_weights, with_compute))
 
 
 def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:
@@ -97,12 +141,8 @@ def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> 
     Raises ``ValueError`` for a negative context or limit. Source: audit of chapter 12, section 12.4.
     """
     nonnegative("max_step", max_step)
-    one = decode_step(d, 1.0, context)
-    rest = max_step - one.overhead
-    with_weights = divide(rest - one.weights, one.cache + one.collectives)
-    with_compute = rest / (one.cache + one.collectives + one.compute)
     # The last bit of a division must not cost a whole sequence when the limit is exactly a batch's own step.
-    within_limit = floor(minimum(with_weights, with_compute) * (1 + 1e-12))
+    within_limit = floor(batch_at_step(d, context, max_step) * (1 + 1e-12))
     best = minimum(minimum(ceil(critical_batch(d) * (1 - 1e-12)), max_batch(d, context)), within_limit)
     return maximum(0, best)
 

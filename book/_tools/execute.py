@@ -61,7 +61,7 @@ def execute(path: Path) -> None:
 def main(arguments: list[str]) -> int:
     """Execute each notebook named; 2 for a path that is not a notebook, 1 for a cell that failed, else 0."""
     if not arguments or set(arguments) & {"-h", "--help"}:
-        print("Usage: python book/_tools/execute.py NOTEBOOK...\nExample: python book/_tools/execute.py book/02_memory.ipynb")
+        print("Usage: python book/_tools/execute.py NOTEBOOK...  (such as book/02_memory.ipynb)")
         return 0 if arguments else 2
     paths = [Path(argument) for argument in arguments]
     for path in paths:

@@ -1,0 +1,1 @@
+"""Question banks, one module a chapter."""

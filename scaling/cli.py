@@ -1,0 +1,68 @@
+"""``python -m scaling``: the size and speed of one model on one chip, from its ``config.json`` or its name."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scaling import chips, models
+from scaling.deployment import Deployment
+from scaling.latency import decode_step
+from scaling.memory import max_batch, min_chips, weight_bytes
+from scaling.tables import number
+from scaling.units import DTYPE_BYTES, GB, kB, ms
+
+CHIPS = {name.lower(): chip for name, chip in vars(chips).items() if any(chip is c for c in chips.CATALOGUE)}
+MODELS = {"8b": models.LLAMA3_8B, "70b": models.LLAMA3_70B, "405b": models.LLAMA3_405B}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m scaling",
+        description="How large a model is, the fewest chips that hold it, and how long a decode step takes at best.",
+        epilog="Example: python -m scaling 70b --chip h100 --weights fp8 --kv fp8 --batch 32 --context 8192",
+    )
+    parser.add_argument("model", help=f"{', '.join(MODELS)}, or the path of a Hugging Face config.json")
+    parser.add_argument("--chip", choices=CHIPS, default="h100", help="default: %(default)s")
+    parser.add_argument("--weights", choices=DTYPE_BYTES, default="bf16", help="default: %(default)s")
+    parser.add_argument("--kv", choices=DTYPE_BYTES, default="bf16", help="default: %(default)s")
+    parser.add_argument("--batch", type=int, default=1, help="sequences decoded together; default: %(default)s")
+    parser.add_argument("--context", type=int, default=8192, help="tokens per sequence; default: %(default)s")
+    return parser
+
+
+def report(d: Deployment, batch: int, context: int) -> str:
+    """The answer as text, on the fewest chips that hold the batch.
+
+    Raises ``ValueError`` for a negative batch or context.
+    """
+    lines = [
+        f"{d.model.name}: {d.model.params:,} parameters, {number(weight_bytes(d) / GB)} GB in {d.weights}",
+        f"KV cache: {number(d.model.kv_bytes_per_token(d.kv) / kB)} kB per token in {d.kv}",
+    ]
+    fewest = min_chips(d, batch, context)
+    if not fewest:
+        return "\n".join(
+            [*lines, f"{batch} sequences of {context:,} tokens fit on no allowed number of {d.chip.name}."]
+        )
+    d = replace(d, chips=fewest)
+    step = decode_step(d, batch, context)
+    held = f"{batch} sequences of {context:,} tokens"
+    lines += [
+        f"Fewest {d.chip.name} for {held}: {fewest} (up to {max_batch(d, context)} fit)",
+        f"Decode step there, at best: {number(step.total / ms)} ms; the longest term is the {step.bound}",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the report; 2 and one line for input that makes no sense."""
+    given = _parser().parse_args(arguments)
+    try:
+        model = MODELS.get(given.model.lower()) or models.from_hf_config(given.model)
+        d = Deployment(model=model, chip=CHIPS[given.chip], weights=given.weights, kv=given.kv)
+        print(report(d, given.batch, given.context))
+    except (ValueError, OSError) as error:
+        print(f"scaling: {error}", file=sys.stderr)
+        return 2
+    return 0

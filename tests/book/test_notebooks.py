@@ -1,0 +1,109 @@
+"""What strict nbval cannot see: notebooks with cleared outputs, lost widget state, PNG plots, traces of a machine."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+EXECUTE = ROOT / "book" / "_tools" / "execute.py"
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda p: p.stem)
+def notebook(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def code(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [c for c in notebook["cells"] if c["cell_type"] == "code" and "".join(c["source"]).strip()]
+
+
+def outputs(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [output for cell in code(notebook) for output in cell["outputs"]]
+
+
+def test_every_code_cell_was_run(notebook: dict[str, Any]) -> None:
+    counts = [cell["execution_count"] for cell in code(notebook)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_no_cell_failed_or_warned(notebook: dict[str, Any]) -> None:
+    for output in outputs(notebook):
+        assert output["output_type"] != "error"
+        assert output.get("name") != "stderr", output
+
+
+def test_plots_are_svg_which_nbval_compares(notebook: dict[str, Any]) -> None:
+    assert not [output for output in outputs(notebook) if "image/png" in output.get("data", {})]
+    assert sum("image/svg+xml" in output.get("data", {}) for output in outputs(notebook)) >= 2
+
+
+def test_every_view_has_its_state(notebook: dict[str, Any]) -> None:
+    state = notebook["metadata"]["widgets"][STATE]["state"]
+    views = {output["data"][VIEW]["model_id"] for output in outputs(notebook) if VIEW in output.get("data", {})}
+    assert views and views <= set(state)
+    assert all("_esm" in state[view]["state"] for view in views)
+
+
+def test_no_trace_of_a_machine(notebook: dict[str, Any]) -> None:
+    for output in outputs(notebook):
+        text = json.dumps({k: v for k, v in output.get("data", {}).items() if k != VIEW} or output.get("text", ""))
+        assert not re.search(r"0x[0-9a-f]{8,}|/home/|/root/|/tmp/|/Users/|Warning:", text), text[:300]
+
+
+def test_pages_are_short_and_readable_in_plain_jupyter(notebook: dict[str, Any]) -> None:
+    prose = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"]
+    assert sum(len(text.split()) for text in prose) < 1800
+    assert sum(text.count("\n# ") + text.startswith("# ") for text in prose if "```" not in text) == 1
+    for text in prose:
+        assert not re.search(r"^:::|^```\{|\{(ref|numref|eq|glue|doc|cite)[:}]", text, re.M), text[:200]
+
+
+def test_links_between_pages_lead_somewhere(notebook: dict[str, Any]) -> None:
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", "".join(cell["source"])):
+                assert (ROOT / "book" / target).exists(), target
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(EXECUTE), *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["missing.ipynb", "folder", "notes.md", "broken.ipynb"])
+def test_a_path_that_is_no_notebook_gets_one_line_and_exit_code_2(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.md").write_text("# notes")
+    (tmp_path / "broken.ipynb").write_text("{ not json")
+    before = {p: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+    done = run(str(tmp_path / name))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1 and name in done.stderr
+    assert {p: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
+
+
+def test_a_cell_that_fails_leaves_the_file_unchanged(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1 / 0", "outputs": [], "execution_count": None}
+    path = tmp_path / "bad.ipynb"
+    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    before = path.read_bytes()
+    done = run(str(path))
+    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "Traceback" not in done.stderr
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_executing_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    source = NOTEBOOKS[0]
+    (tmp_path / "quizzes").symlink_to(ROOT / "book" / "quizzes")
+    copy = tmp_path / source.name
+    copy.write_bytes(source.read_bytes())
+    done = run(str(copy))
+    assert done.returncode == 0, done.stderr
+    assert copy.read_bytes() == source.read_bytes()

@@ -1,0 +1,130 @@
+"""The built site, read as HTML: nothing from elsewhere, everything named, nothing too heavy."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).parents[2]
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = [TOC["root"], *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"])]
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+HEAVIEST = 1.5e6
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest, built: Path) -> tuple[Path, BeautifulSoup]:
+    path = built / f"{request.param}.html"
+    return path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def loaded(soup: BeautifulSoup) -> list[str]:
+    """Addresses that a browser fetches by itself."""
+    tags = soup.select("script[src], img[src], iframe[src], source[src], link[href]")
+    passive = {"canonical", "next", "prev", "index", "search", "author"}
+    return [t.get("src") or t["href"] for t in tags if not passive & set(t.get("rel") or [])]
+
+
+def test_every_notebook_is_in_the_table_of_contents() -> None:
+    assert {f"book/{path.stem}" for path in NOTEBOOKS} <= set(PAGES)
+
+
+def test_nothing_is_fetched_from_another_host(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    assert [address for address in loaded(soup) if urlsplit(address).netloc] == []
+    styles = [path.parent / unquote(urlsplit(a).path) for a in loaded(soup) if urlsplit(a).path.endswith(".css")]
+    for style in styles:
+        text = style.read_text(encoding="utf-8")
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", text), style.name
+
+
+def test_every_local_address_exists(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    links = loaded(soup) + [a["href"] for a in soup.select("a[href]")]
+    for address in links:
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc or not parts.path:
+            continue
+        target = (path.parent / unquote(parts.path)).resolve()
+        assert target.exists(), f"{path.name} points to {address}"
+
+
+def test_figures_have_real_alt_texts(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    for image in soup.select("article img"):
+        alt = image.get("alt", "")
+        assert len(alt) > 30 and not re.search(r"_images|[0-9a-f]{16}|\.(svg|png)", alt), f"{path.name}: alt {alt!r}"
+
+
+def test_every_plot_has_a_caption(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    for image in soup.select("article .cell_output img"):
+        caption = image.find_parent("figure").find("figcaption")
+        assert caption and len(caption.get_text(strip=True)) > 20, f"{path.name}: {image.get('alt')}"
+
+
+def test_one_main_heading_and_unique_ids(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    assert len(soup.find_all("h1")) == 1
+    ids = [tag["id"] for tag in soup.select("[id]")]
+    twice = {one for one in ids if ids.count(one) > 1}
+    assert not twice, f"{path.name}: {twice}"
+
+
+def test_controls_have_labels(page: tuple[Path, BeautifulSoup]) -> None:
+    _, soup = page
+    for control in soup.select("article input, article select, article textarea, article button"):
+        named = control.get("aria-label") or control.get("title") or control.get_text(strip=True)
+        assert named or control.find_parent("label") or soup.select(f"label[for='{control.get('id')}']"), str(control)
+
+
+def test_language_and_description_of_the_document(page: tuple[Path, BeautifulSoup]) -> None:
+    _, soup = page
+    assert soup.html["lang"] == "en"
+    assert soup.select_one("meta[name=viewport]")
+    assert soup.select_one("link[rel~=icon]")
+
+
+def test_pages_are_light(page: tuple[Path, BeautifulSoup]) -> None:
+    path, soup = page
+    files = {(path.parent / unquote(urlsplit(address).path)).resolve() for address in loaded(soup)}
+    total = sum(len(gzip.compress(file.read_bytes())) for file in {path, *files} if file.is_file())
+    assert total < HEAVIEST, f"{path.name} weighs {total / 1e6:.2f} MB gzipped"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
+def test_the_download_button_gives_the_notebook(notebook: Path, built: Path) -> None:
+    soup = BeautifulSoup((built / "book" / f"{notebook.stem}.html").read_text(encoding="utf-8"), "html.parser")
+    links = [a["href"] for a in soup.select("a[href$='.ipynb']") if "download" in " ".join(a.get("class", []))]
+    assert links
+    given = (built / "book" / links[0]).resolve().read_text(encoding="utf-8")
+    assert json.loads(given) == json.loads(notebook.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
+def test_widgets_leave_a_question_that_can_be_read_without_javascript(notebook: Path, built: Path) -> None:
+    soup = BeautifulSoup((built / "book" / f"{notebook.stem}.html").read_text(encoding="utf-8"), "html.parser")
+    source = notebook.read_text(encoding="utf-8")
+    quizzes = soup.select(".scaling-fallback[data-widget=quiz]")
+    assert len(quizzes) == len(set(re.findall(r'quiz\(\\"(.+?)\\"\)', source))) >= 5
+    for quiz in quizzes:
+        assert len(quiz.get_text(strip=True)) > 80
+        assert quiz.select_one("details summary")
+
+
+def test_links_to_the_repository_appear_only_when_it_is_known(built: Path) -> None:
+    import sys
+
+    sys.path.insert(0, str(ROOT / "book" / "_tools"))
+    from site_links import repository_options
+
+    assert repository_options({}) == repository_options({"GITHUB_REPOSITORY": "nonsense"}) == {}
+    known = repository_options({"GITHUB_REPOSITORY": "someone/course"})
+    assert known["repository_url"] == "https://github.com/someone/course"
+    text = (built / "book" / "index.html").read_text(encoding="utf-8")
+    assert "issues/new" not in text and "/edit/" not in text

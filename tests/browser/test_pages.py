@@ -1,0 +1,230 @@
+"""The built pages in a real Chromium with the network off: quizzes, figures, phone, dark, no script."""
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaling.questions import Multiple, Numeric, Ordering, Question, Single
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book"))
+CHAPTERS = {path.stem: path.stem[3:].split("_")[0] for path in sorted((ROOT / "book").glob("*.ipynb"))}
+pytestmark = pytest.mark.browser
+
+
+def questions(chapter: str) -> tuple[Question, ...]:
+    return importlib.import_module(f"quizzes.{CHAPTERS[chapter]}").QUESTIONS
+
+
+@pytest.fixture
+def open_page(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
+    """Opens a page of the site; at the end no request may have gone elsewhere and nothing may have gone wrong."""
+    contexts, trouble = [], []
+
+    def watch(page: Any) -> Any:
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda r: trouble.append(r.url) if r.url.startswith("http") and site not in r.url else None)
+        return page
+
+    def open_it(name: str, width: int = 1280, scheme: str = "light", address: str = "", **options: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
+        contexts.append(context)
+        page = watch(context.new_page())
+        page.goto(address or f"{site}/book/{name}.html")
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector("html[data-widgets=ready]", state="attached")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert not trouble, trouble
+
+
+def quiz(page: Any, question: Question) -> Any:
+    return page.locator(".sw-quiz").filter(has_text=question.prompt)
+
+
+def status(widget: Any) -> str:
+    return " ".join(widget.locator(".sw-status").inner_text().split())
+
+
+def said(text: str) -> str:
+    return " ".join(text.split())
+
+
+def order(widget: Any, wanted: tuple[str, ...]) -> None:
+    """Put the items in the wanted order with the buttons, as a keyboard user does."""
+    for place, item in enumerate(wanted):
+        for _ in wanted:
+            shown = [text.strip() for text in widget.locator("li > span").all_inner_texts()]
+            if shown.index(item) == place:
+                break
+            widget.get_by_role("button", name=f"Move up: {item}", exact=True).press("Enter")
+
+
+def answer(widget: Any, question: Question, right: bool) -> str:
+    """Give a right or a known wrong answer; returns the feedback that it should get."""
+    if isinstance(question, Single):
+        choice = next(option for option in question.options if option.correct is right)
+        widget.get_by_role("radio").nth(question.options.index(choice)).check()
+        feedback = choice.feedback
+    elif isinstance(question, Multiple):
+        chosen = [i for i, option in enumerate(question.options) if option.correct is right]
+        for i in range(len(question.options)):
+            widget.get_by_role("checkbox").nth(i).set_checked(i in chosen)
+        feedback = "" if right else question.options[chosen[0]].feedback
+    elif isinstance(question, Ordering):
+        trap = question.traps[0] if question.traps else None
+        wanted = question.items if right else trap.order if trap else question.items[::-1]
+        order(widget, wanted)
+        feedback = question.right if right else trap.feedback if trap else question.other
+    else:
+        value = question.answer if right else question.traps[0].value
+        base = re.sub(
+            r"\b[kMGTPm](?=i?B|s\b|FLOP)|\b[KMGT]iB", lambda m: "B" if "iB" in m.group() else "", question.unit
+        )
+        widget.get_by_role("textbox").fill(f"{value!r} {base.replace('µs', 's').replace('us', 's')}")
+        feedback = "" if right else question.traps[0].feedback
+    widget.get_by_role("button", name="Check").click()
+    return said(feedback)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_question_answered_not_at_all_wrong_and_right(chapter: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(chapter)
+    bank = questions(chapter)
+    assert page.locator(".sw-quiz").count() == len(bank)
+    for question in bank:
+        widget = quiz(page, question)
+        widget.get_by_role("button", name="Check").click()
+        assert "Not checked" in status(widget)
+        feedback = answer(widget, question, right=False)
+        assert "Not yet" in status(widget) and feedback in status(widget)
+        feedback = answer(widget, question, right=True)
+        assert status(widget).startswith("✓ Right.") and feedback in status(widget)
+    progress = page.locator(".sw-progress")
+    assert f"{len(bank)} of {len(bank)} answered right" in progress.inner_text()
+
+    page.reload()
+    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    assert status(quiz(page, bank[0])).startswith("✓ Right."), "the answer was not remembered"
+    progress.get_by_role("button", name="Clear my answers").click()
+    progress.get_by_role("button", name="Keep them").click()
+    assert f"{len(bank)} of {len(bank)}" in progress.inner_text()
+    progress.get_by_role("button", name="Clear my answers").click()
+    progress.get_by_role("button", name="Yes, clear them").click()
+    assert f"0 of {len(bank)}" in progress.inner_text()
+    assert status(quiz(page, bank[0])) == ""
+
+
+NONSENSE = ["", "   ", "abc", "5 apples", "1e999", "9" * 10_000, "<img src=x onerror=alert(1)>", "NaN", "-", "1,2,3,4"]
+
+
+def test_nonsense_gets_a_friendly_sentence_and_changes_nothing(open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory")
+    question = next(q for q in questions("02_memory") if isinstance(q, Numeric))
+    widget = quiz(page, question)
+    for text in NONSENSE:
+        widget.get_by_role("textbox").fill(text)
+        widget.get_by_role("button", name="Check").click()
+        assert "Not checked" in status(widget) and 30 < len(status(widget)) < 400, text[:50]
+        assert page.locator(".sw-quiz img").count() == 0
+    assert "0 of" in page.locator(".sw-progress").inner_text()
+
+
+def test_hints_then_the_solution(open_page: Callable[..., Any]) -> None:
+    page = open_page("03_latency")
+    question = questions("03_latency")[0]
+    widget = quiz(page, question)
+    assert widget.get_by_role("button", name="Show solution").is_disabled()
+    for step, hint in enumerate(question.hints, 1):
+        widget.get_by_role("button", name=f"Hint {step} of 3").click()
+        assert said(hint) in said(widget.locator(".sw-help").inner_text())
+    widget.get_by_role("button", name="Show solution").click()
+    assert said(question.solution) in said(widget.locator(".sw-help").inner_text())
+    widget.get_by_role("button", name="Start again").click()
+    assert widget.locator(".sw-help").inner_text() == ""
+
+
+def test_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory")
+    question = next(q for q in questions("02_memory") if isinstance(q, Single))
+    widget = quiz(page, question)
+    widget.get_by_role("radio").first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    assert "Right" in status(widget) or "Not yet" in status(widget)
+
+
+@pytest.mark.parametrize("chapter", ["index", "appendix/symbols", *CHAPTERS])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_on_a_phone(chapter: str, scheme: str, open_page: Callable[..., Any]) -> None:
+    script = {} if chapter in CHAPTERS else {"java_script_enabled": False}
+    page = open_page(chapter, width=390, scheme=scheme, **script)
+    if chapter in CHAPTERS:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll('.sw-quiz, .scroll-table, .cell_output img')]
+            .filter(e => e.getBoundingClientRect().right > 391).map(e => e.className || e.alt)"""
+        )
+        assert wide == []
+
+
+CONTRAST = """(selector) => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = (c, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = c;
+    canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+  const light = (c) => c.map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const ground = (e) => { const chain = []; for (; e; e = e.parentElement) chain.unshift(getComputedStyle(e).backgroundColor);
+    return chain.reduce((under, c) => `rgb(${rgb(c, under)})`, 'white'); };
+  return [...document.querySelectorAll(selector)].filter(e => e.offsetParent && e.textContent.trim()).map(e => {
+    const under = ground(e), [a, b] = [light(rgb(getComputedStyle(e).color, under)), light(rgb(under, under))];
+    return [Math.round(100 * (Math.max(a, b) + .05) / (Math.min(a, b) + .05)) / 100, e.textContent.trim().slice(0, 40)];
+  }).filter(([ratio]) => ratio < 4.5);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_in_both_schemes(scheme: str, open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory", scheme=scheme)
+    for question in questions("02_memory")[:3]:
+        answer(quiz(page, question), question, right=False)
+    places = ".sw-quiz legend, .sw-quiz label, .sw-quiz button:enabled, .sw-status, .scroll-table td, .scroll-table th,"
+    places += ".scroll-table caption, blockquote p, figcaption, article p"
+    assert page.evaluate(CONTRAST, places) == []
+
+
+def test_figures_turn_dark_with_the_page(open_page: Callable[..., Any]) -> None:
+    look = "e => [getComputedStyle(e).filter, getComputedStyle(e).backgroundColor]"
+    light = open_page("03_latency").locator(".cell_output img").first.evaluate(look)
+    dark = open_page("03_latency", scheme="dark").locator(".cell_output img").first.evaluate(look)
+    assert light[0] == "none" and "invert" in dark[0]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_without_javascript_the_question_and_a_folded_solution_are_there(
+    chapter: str, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(chapter, java_script_enabled=False)
+    for question in questions(chapter):
+        block = page.locator(f".scaling-fallback[data-id='{question.id}']")
+        assert said(question.prompt) in said(block.inner_text())
+        assert not block.get_by_text(question.solution[:40]).first.is_visible()
+        block.locator("summary").click()
+        assert said(question.solution) in said(block.inner_text())
+
+
+def test_from_a_folder_without_a_server(built: Path, open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory", address=(built / "book" / "02_memory.html").as_uri())
+    question = questions("02_memory")[0]
+    answer(quiz(page, question), question, right=True)
+    assert status(quiz(page, question)).startswith("✓ Right.")
+    assert page.locator(".katex").count() > 5

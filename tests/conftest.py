@@ -1,0 +1,75 @@
+"""What every test may ask for: laws that try the same inputs on each build machine, the built site, a browser."""
+
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+_QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=60, **_QUIET)
+settings.register_profile("ci", max_examples=60, derandomize=True, database=None, **_QUIET)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def tool(*names: str) -> str:
+    """Path of the first of these programs; without one the test is skipped, and on a build machine it fails."""
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    reason = f"needs {' or '.join(names)}, which this machine does not have"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built from the working tree with warnings as errors; its folder of HTML."""
+    out = tmp_path_factory.mktemp("site")
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
+    command += ["-W", "-n", "--keep-going", "--quiet", "--path-output", str(out)]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"the site does not build:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return out / "_build" / "html"
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(built: Path) -> Iterator[str]:
+    """The built site on a local port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(built)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium in which no name but the local one resolves: the network is off."""
+    path = tool("chromium", "chromium-browser", "google-chrome")
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    flags += ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        yield browser
+        browser.close()

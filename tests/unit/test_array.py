@@ -1,0 +1,123 @@
+import math
+
+import numpy as np
+import pytest
+
+from scaling import _array as xp
+
+NAN, INF = math.nan, math.inf
+
+
+def same(a: object, b: object) -> None:
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_scalars_stay_python() -> None:
+    assert xp.maximum(2, 3.5) == 3.5
+    assert xp.maximum(5.0, 3.5) == 5.0
+    assert xp.minimum(2, 3.5) == 2
+    assert type(xp.maximum(2.0, 3.0)) is float
+    assert (xp.floor(2.7), xp.ceil(2.1)) == (2, 3)
+    assert (type(xp.floor(2.7)), type(xp.ceil(2.1))) == (int, int)
+    assert (xp.floor(INF), xp.ceil(INF)) == (INF, INF)
+    assert math.isnan(xp.floor(NAN)) and math.isnan(xp.ceil(NAN))
+    assert (xp.where(True, "a", "b"), xp.where(False, "a", "b")) == ("a", "b")
+
+
+@pytest.mark.parametrize("function", [xp.maximum, xp.minimum])
+def test_nan_propagates_from_both_sides(function) -> None:
+    assert math.isnan(function(NAN, 1.0))
+    assert math.isnan(function(1.0, NAN))
+    assert math.isnan(function(1, NAN))
+
+
+def test_arrays() -> None:
+    a, b = np.array([1.0, 5.0, NAN]), np.array([3.0, 2.0, 1.0])
+    same(xp.maximum(a, b), [3, 5, NAN])
+    same(xp.minimum(a, b), [1, 2, NAN])
+    same(xp.maximum(a, 2), [2, 5, NAN])
+    same(xp.where(b > 1.5, a, b), [1, 5, 1])
+    same(xp.floor(np.array([1.5, -0.5, INF])), [1, -1, INF])
+    same(xp.ceil(np.array([1.5, -0.5, INF])), [2, 0, INF])
+
+
+def test_divide_over_zero_is_infinite_and_silent(recwarn) -> None:
+    assert xp.divide(7, 2) == 3.5
+    assert (xp.divide(7, 0), xp.divide(-7, 0)) == (INF, -INF)
+    assert math.isnan(xp.divide(0, 0))
+    same(xp.divide(np.array([7, -7, 0, 8]), np.array([0, 0, 0, 2])), [INF, -INF, NAN, 4])
+    assert not recwarn.list
+
+
+def test_namespace() -> None:
+    dask = pytest.importorskip("dask.array")
+    assert xp.namespace(1, 2.0) is np
+    assert xp.namespace(np.array([1]), np.float64(2)) is np
+    lazy = xp.maximum(dask.from_array(np.arange(4), chunks=2), 2)
+    assert isinstance(lazy, dask.Array)
+    same(lazy.compute(), [2, 2, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "good", [0, 0.0, 7, 1e300, INF, np.float32(3), np.int32(4), np.array([0, 1]), np.zeros((2, 2))]
+)
+def test_nonnegative_passes_the_value_on(good: object) -> None:
+    assert xp.nonnegative("batch", good) is good
+
+
+def test_nonnegative_lets_nan_pass() -> None:
+    assert math.isnan(xp.nonnegative("batch", NAN))
+
+
+NOT_NUMBERS = ["3", b"3", None, True, [1, 2], {}, np.array(["a"]), np.array([True]), np.array([1j])]
+
+
+@pytest.mark.parametrize("bad", [-1, -0.5, -INF, np.array([1, -1]), np.float64(-2), *NOT_NUMBERS])
+def test_nonnegative_refuses(bad: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"^batch must be a number, or an array of numbers, of at least 0, not "
+    ) as error:
+        xp.nonnegative("batch", bad)
+    assert repr(bad) in str(error.value)
+
+
+@pytest.mark.parametrize("good", [1, 0.5, np.int64(3), np.array([1, 2.5])])
+def test_positive_passes_the_value_on(good: object) -> None:
+    assert xp.positive("memory", good) is good
+
+
+@pytest.mark.parametrize("bad", [0, -1, NAN, INF, np.array([1, 0]), np.array([1, NAN]), *NOT_NUMBERS])
+def test_positive_refuses(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^memory must be a finite number above 0, not ") as error:
+        xp.positive("memory", bad)
+    assert repr(bad) in str(error.value)
+
+
+@pytest.mark.parametrize("bad", [0, -3, 0.5, 2.5, NAN, INF, True])
+def test_count_refuses(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^chips must be a whole number of at least 1, not ") as error:
+        xp.count("chips", bad)
+    assert repr(bad) in str(error.value)
+
+
+@pytest.mark.parametrize("bad", ["3", None, [4], np.array([1, 0])])
+def test_count_refuses_what_is_no_number(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^chips must be .* above 0, not "):
+        xp.count("chips", bad)
+
+
+@pytest.mark.parametrize("good", [1, 8, 4.0, np.array([1, 2, 4])])
+def test_count_passes_the_value_on(good: object) -> None:
+    assert xp.count("chips", good) is good
+
+
+@pytest.mark.parametrize("good", [1, 1e-9, 0.5, np.array([0.25, 1.0])])
+def test_share_passes_the_value_on(good: object) -> None:
+    assert xp.share("usable", good) is good
+
+
+@pytest.mark.parametrize("bad", [0, -0.5, 1.0001, NAN, INF, np.array([0.5, 0]), np.array([0.5, 1.5]), *NOT_NUMBERS])
+def test_share_refuses(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^usable must be a share above 0 and at most 1, not ") as error:
+        xp.share("usable", bad)
+    assert repr(bad) in str(error.value)

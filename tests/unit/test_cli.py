@@ -1,0 +1,68 @@
+"""The command: right numbers, and one clear line with exit code 2 for input that makes no sense."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFIG = {
+    "num_hidden_layers": 80,
+    "hidden_size": 8192,
+    "intermediate_size": 28672,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "scaling", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_by_name() -> None:
+    done = run("70b", "--weights", "fp8", "--kv", "fp8", "--batch", "32")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "70,553,706,496 parameters, 70.55 GB in fp8" in done.stdout
+    assert "163.8 kB per token" in done.stdout
+    assert "Fewest H100 SXM for 32 sequences of 8,192 tokens: 2 (up to 66 fit)" in done.stdout
+    # 70.55e9 / 6.7e12 = 10.53 ms for the weights, 32 x 8192 x 163,840 / 6.7e12 = 6.410 ms for the cache
+    assert "16.94 ms; the longest term is the weights" in done.stdout
+
+
+def test_by_config_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    assert "70,553,706,496 parameters, 141.1 GB in bf16" in run(str(path)).stdout
+
+
+def test_what_fits_nowhere_is_said() -> None:
+    done = run("405b")
+    assert done.returncode == 0 and "fit on no allowed number of H100 SXM" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("missing.json", None, "there is no config file at"),
+        ("list.json", "[1]", "must hold a JSON object"),
+        ("broken.json", "{", "is not a JSON file"),
+        ("empty.json", "{}", "no entry 'num_attention_heads'"),
+        ("odd.json", json.dumps(CONFIG | {"num_key_value_heads": 7}), "must be a multiple of"),
+        ("text.json", json.dumps(CONFIG | {"hidden_size": "wide"}), "'wide'"),
+    ],
+)
+def test_a_bad_config_gets_one_line(name: str, text: str | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text)
+    done = run(str(path))
+    assert done.returncode == 2 and done.stdout == ""
+    assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_negative_batch_gets_one_line() -> None:
+    done = run("8b", "--batch", "-1")
+    assert done.returncode == 2 and "batch must be" in done.stderr and "Traceback" not in done.stderr

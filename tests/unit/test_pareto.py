@@ -1,0 +1,36 @@
+from dataclasses import replace
+
+import pytest
+from toys import TOY
+
+from scaling.pareto import front
+
+WIDE = replace(TOY, weights="fp32")
+
+
+def test_front_by_hand() -> None:
+    # Up to 7 sequences the weights (39520 B) bind; the eighth multiplies for longer: 8 x 19760 / 116029.
+    points = front(WIDE, 41)
+    steps = [(39_520 + 25_584 * B) / 29_261 for B in range(1, 8)] + [8 * (25_584 / 29_261 + 19_760 / 116_029)]
+    assert points.batch == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert points.step == pytest.approx(steps, rel=1e-12)
+    rates = [B / 29 / step for B, step in zip(range(1, 9), steps, strict=True)]
+    assert points.tokens_per_second_per_chip == pytest.approx(rates, rel=1e-12)
+
+
+def test_memory_ends_the_front() -> None:
+    assert front(WIDE, 53).batch[-1] == 7
+
+
+def test_nothing_fits() -> None:
+    assert front(WIDE, 10**6) == ((), (), ())
+
+
+def test_without_context() -> None:
+    assert front(WIDE, 0).batch[-1] == 8
+
+
+@pytest.mark.parametrize("bad", [-1, "8", None])
+def test_bad_context(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^context must be a number.* of at least 0, not "):
+        front(TOY, bad)  # type: ignore[arg-type]

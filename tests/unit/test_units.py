@@ -1,0 +1,41 @@
+import pytest
+
+from scaling import units
+
+
+def test_prefixes() -> None:
+    assert (units.kB, units.MB, units.GB, units.TB) == (1e3, 1e6, 1e9, 1e12)
+    assert (units.KiB, units.MiB, units.GiB, units.TiB) == (1024, 1024**2, 1024**3, 1024**4)
+    assert (units.us, units.ms, units.minute, units.hour) == (1e-6, 1e-3, 60, 3600)
+    assert (units.GFLOP, units.TFLOP, units.PFLOP) == (1e9, 1e12, 1e15)
+
+
+def test_prefixes_are_floats() -> None:
+    """An integer prefix would let 32 bit arrays overflow."""
+    prefixes = {name: value for name, value in vars(units).items() if isinstance(value, (int, float))}
+    assert len(prefixes) == 15
+    assert all(type(value) is float for value in prefixes.values())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [("fp32", 4), ("bf16", 2), ("fp16", 2), ("fp8", 1), ("int8", 1), ("int4", 0.5), ("fp4", 0.5)],
+)
+def test_dtype_bytes(dtype: str, size: float) -> None:
+    assert units.dtype_bytes(dtype) == size
+
+
+def test_every_dtype_is_tested_and_fixed() -> None:
+    assert set(units.DTYPE_BYTES) == {"fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"}
+    with pytest.raises(TypeError):
+        units.DTYPE_BYTES["int3"] = 0.375  # type: ignore[index]
+
+
+@pytest.mark.parametrize("bad", ["int3", "BF16", "", None, 2, ["bf16"]])
+def test_unknown_dtype(bad: object) -> None:
+    with pytest.raises(ValueError) as error:
+        units.dtype_bytes(bad, "kv")  # type: ignore[arg-type]
+    message = str(error.value)
+    assert message.startswith("kv must be one of")
+    assert repr(bad) in message
+    assert all(dtype in message for dtype in units.DTYPE_BYTES)
