@@ -4,8 +4,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 NOTEBOOKS := $(sort $(wildcard book/*.ipynb))
 
-NARROW := format = {exclude = [], skip-magic-trailing-comma = true}
-
 .PHONY: help book test lab notebooks check bench clean
 help:
 	@echo "make book       build the site into _build/html"
@@ -33,7 +31,6 @@ lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=book
 
 notebooks: $(READY)
-	$(BIN)/ruff format --quiet --line-length 92 --config '$(NARROW)' $(NOTEBOOKS)
 	$(BIN)/python book/_tools/execute.py $(NOTEBOOKS)
 
 check: $(READY)

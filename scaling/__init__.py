@@ -21,7 +21,8 @@ _HOME = {
     "latency": ("StepTime", "decode_step", "prefill_time"),
     "throughput": (
         *("tokens_per_second", "tokens_per_second_per_chip", "queries_per_second", "queries_per_second_per_chip"),
-        *("mfu", "plateau", "best_batch", "cost_per_million_tokens"),
+        *("mfu", "compute_ceiling", "plateau", "best_batch", "batch_at_step", "cost_per_million_tokens"),
+        *("cache_over_weights_tokens", "cache_over_compute_context"),
     ),
     "pareto": ("front",),
     "disaggregation": ("eviction_rate", "prefill_decode_ratio", "transfer_time"),
@@ -102,7 +103,11 @@ if TYPE_CHECKING:
     )
     from scaling.sharding import collective_time as collective_time, tp_limit as tp_limit
     from scaling.throughput import (
+        batch_at_step as batch_at_step,
         best_batch as best_batch,
+        cache_over_compute_context as cache_over_compute_context,
+        cache_over_weights_tokens as cache_over_weights_tokens,
+        compute_ceiling as compute_ceiling,
         cost_per_million_tokens as cost_per_million_tokens,
         mfu as mfu,
         plateau as plateau,

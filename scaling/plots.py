@@ -73,11 +73,11 @@ def _labels(ax: Axes, title: str, xlabel: str, ylabel: str, log: str) -> Axes:
     return ax
 
 
-def _plain(value: float, _: int | None = None) -> str:
+def _plain(value: float, _: float = 0) -> str:
     return f"{value:g}"
 
 
-def _sparse(value: float, _: int | None = None) -> str:
+def _sparse(value: float, _: float = 0) -> str:
     """Labels for minor ticks of a log axis: only the 2s and 5s, so that they never crowd."""
     return _plain(value) if f"{value:.0e}"[0] in "25" else ""
 

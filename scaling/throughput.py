@@ -141,8 +141,8 @@ def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> 
     Raises ``ValueError`` for a negative context or limit. Source: audit of chapter 12, section 12.4.
     """
     nonnegative("max_step", max_step)
-    # The last bit of a division must not cost a whole sequence when the limit is exactly a batch's own step.
-    within_limit = floor(batch_at_step(d, context, max_step) * (1 + 1e-12))
+    # Rounding must not cost a whole sequence when the limit is exactly a batch's own step.
+    within_limit = floor(batch_at_step(d, context, max_step * (1 + 1e-12)))
     best = minimum(minimum(ceil(critical_batch(d) * (1 - 1e-12)), max_batch(d, context)), within_limit)
     return maximum(0, best)
 

@@ -19,8 +19,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("dev", max_examples=60, **_QUIET)
-settings.register_profile("ci", max_examples=60, derandomize=True, database=None, **_QUIET)
+settings.register_profile("dev", max_examples=40, **_QUIET)
+settings.register_profile("ci", max_examples=40, derandomize=True, database=None, **_QUIET)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -23,6 +23,7 @@ WIDE_KV = replace(SLICE, kv="bf16")
 HALF_KV = replace(SLICE, kv="int4")  # the same bytes as an int8 cache that keeps only keys or only values
 ALL_HEADS = replace(SLICE, model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads))
 CONTEXT = 8192
+TEXT_THRESHOLD = 2048.0  # tokens above which, says the text, the cache always takes longer than arithmetic
 
 _SLICE = "LLaMA 3-70B (70e9 parameters) runs on 16 TPU v5e with int8 weights, an int8 KV cache and bf16 arithmetic."
 
@@ -300,7 +301,7 @@ THRESHOLD = Numeric(
     right="Both terms grow with the batch and shrink with the chips, so neither is in the answer: only the context decides.",
     traps=(
         Trap(
-            value=2048.0,
+            value=TEXT_THRESHOLD,
             feedback=(
                 "That is the text's number: the first plotted length above which its rule holds is 4,096. The crossing itself "
                 "is a quotient of chip and model; work it out."

@@ -31,7 +31,7 @@ class StaticWidget(anywidget.AnyWidget):
         return f"{type(self).__name__}({self.key!r})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         kind, key = type(self).__name__.lower(), escape(self.key)
         html = f'<div class="scaling-fallback" data-widget="{kind}" data-id="{key}">{self.fallback()}</div>'
         return {**data, "text/html": html}, metadata

@@ -297,6 +297,8 @@ function render({ model, el }) {
     undo.push(() => target.removeEventListener(type, act));
   };
   const svg = (kind) => s("svg", { role: "img", class: kind });
+  // The address belongs to the page of a book, not to a notebook that is open in an editor.
+  const published = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
   const waiting = () => root.classList.contains("sx-waiting");
   const nameOf = (name, value) => axes.names[value] ?? (name === "context" ? short(value) : String(value));
   const listPrice = () => axes.prices[axes.chip.indexOf(at.chip)];
@@ -340,7 +342,7 @@ function render({ model, el }) {
       `arithmetic in ${assumed.compute}, ${assumed.params} parameter count.`), details);
   const live = h("p", { role: "status", class: "sw-spoken" }), told = h("span", { class: "sx-told", role: "status" });
   const reset = h("button", { type: "button" }, "Reset"), copy = h("button", { type: "button" }, "Copy link");
-  const root = h("section", { class: "scaling-widget explorer", "aria-label": "Explorer", "data-key": key },
+  const root = h("section", { class: "scaling-widget explorer", "aria-label": "Explorer", "data-key": key, "data-lm-suppress-shortcuts": "true" },
     patterns(id), handles, remark, answer, h("div", { class: "sx-tools" }, reset, copy, told), live);
   listen(reset, "click", () => move({ ...start }));
   listen(copy, "click", () => {
@@ -445,7 +447,7 @@ function render({ model, el }) {
       clearTimeout(timer);
       if (details.open) fill([...long.parts.map((p) => [TERMS[p.term].name, number((p.to - p.from) * MS), "ms"]), ...rows,
         ["Memory", `${number((f.weight_bytes + f.cache_bytes) * GB)} of ${number(f.memory * GB)}`, "GB"]], points);
-      if (moved) history.replaceState(history.state, "", encode(location.hash, key, at));
+      if (moved && published) history.replaceState(history.state, "", encode(location.hash, key, at));
       if (moved && !waiting()) live.textContent = `${words}${ok ? ` Step time ${number(long.total * MS)} ms.` : ""}`;
     };
     clearTimeout(timer);
@@ -477,13 +479,14 @@ function render({ model, el }) {
         points.map((p) => [number(p.batch), number(p.total * MS), number(p.rate), p.fits ? "yes" : "no"])));
   }
 
-  const linked = decode(location.hash, key, axes, start);
+  const linked = published ? decode(location.hash, key, axes, start) : null;
   const arrive = () => {
     const there = decode(location.hash, key, axes, start);
     if (there && encode("", key, there) !== encode("", key, at)) move(there, true);
   };
   let before;
-  listen(window, "hashchange", arrive);
+  if (published) listen(window, "hashchange", arrive);
+  copy.hidden = !published;
   listen(window, "beforeprint", () => { before = wanted; root.classList.add("sx-print"); move({ ...start }, true); });
   listen(window, "afterprint", () => { root.classList.remove("sx-print"); move(before, true); });
   model.on("change:exact", answered);

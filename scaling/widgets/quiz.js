@@ -16,7 +16,7 @@ const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const plain = (text) =>
   text
     .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g, (run) => `^${[...run].map((c) => ({ "⁺": "", "⁻": "-" })[c] ?? SUPER.indexOf(c)).join("")}`)
-    .normalize("NFKC").replace(/[−–]/g, "-").replace(/[’‘]/g, "'").replace(/\s+/g, " ").trim();
+    .normalize("NFKC").replace(/[−–‐]/g, "-").replace(/[’‘]/g, "'").replace(/\s+/g, " ").trim();
 
 /** A run of digits and separators as a number, NaN when it can be read in no way. @param {string} run */
 function digits(run) {
@@ -154,7 +154,9 @@ export function parseQuantity(text, asked) {
 
 // ---- Grading ----
 
-const show = (value) => Number(value.toPrecision(6)).toLocaleString("en-US", { maximumSignificantDigits: 6 });
+/** For people: all digits of a whole number, six of any other. @param {number} value */
+const show = (value) =>
+  value.toLocaleString("en-US", { maximumSignificantDigits: Number.isInteger(value) && Math.abs(value) < 1e12 ? 12 : 6 });
 
 /** How far off, without giving the answer away. */
 function distance(value, answer) {
@@ -183,11 +185,11 @@ function gradeNumeric(question, answer) {
     const unit = question.unit === "%" ? " %" : question.unit && ` ${question.unit}`;
     return { outcome: "right", say: `Within rounding: it is ${exact}${unit}, more exactly. ${question.right}` };
   }
-  const doubt = quantity.doubt ? ` (I read ${quote(quantity.doubt)} as ${quantity.doubt.replace(",", "")}; decimals take a point.)` : "";
   const trap = [...question.traps].sort((a, b) => near(a.value) - near(b.value))[0];
   if (trap && near(trap.value) <= Math.max(rtol, 5e-3) && near(trap.value) < near(question.answer)) {
-    return { outcome: "wrong", say: trap.feedback + doubt };
+    return { outcome: "wrong", say: trap.feedback };
   }
+  const doubt = quantity.doubt ? ` (I read ${quote(quantity.doubt)} as ${quantity.doubt.replace(",", "")}; decimals take a point.)` : "";
   const value = quantity.values.reduce((a, b) => (off(a, question.answer) <= off(b, question.answer) ? a : b));
   return { outcome: "wrong", say: `${distance(value, question.answer)} A hint may help.${doubt}` };
 }
@@ -337,7 +339,8 @@ function orderingField(question, name, announce, changed) {
 /** @returns {Field} */
 function numericField(question, name) {
   const input = h("input", { type: "text", id: name, autocomplete: "off", spellcheck: false, attributes: { enterkeyhint: "done" } });
-  const note = question.unit ? `Your answer in ${question.unit}; any unit of that kind works` : "Your answer, a plain number";
+  const others = dimensions(parseUnit(question.unit), true) ? "; any unit of that kind works" : "";
+  const note = question.unit ? `Your answer in ${question.unit}${others}` : "Your answer, a plain number";
   return {
     node: h("div", { className: "sw-number" }, h("label", { htmlFor: name }, note), input),
     read: () => input.value,
@@ -378,7 +381,7 @@ function renderQuiz(model, root) {
     h("div", { className: "sw-buttons" }, h("button", { type: "submit", className: "sw-main" }, "Check"), hint, solution, again),
     status, help, spoken);
 
-  const attempted = () => Boolean(model.get("outcome")) && model.get("answer") !== null;
+  const attempted = () => Boolean(model.get("outcome") && grade(question, model.get("answer")).outcome);
   function put(values) {
     for (const trait of TRAITS) model.set(trait, values[trait]);
     model.save_changes();
@@ -452,8 +455,8 @@ function renderQuiz(model, root) {
     if (kept.of !== fingerprint(question) || !outcome) remember(id, null);
     else put({ answer: kept.answer, outcome, attempts: Number(kept.attempts) || 1, cause: say });
   }
+  paint(); // before it is on the page, so that what was answered earlier is not announced
   root.append(form);
-  paint();
   if (attempted()) changed();
   for (const trait of TRAITS) model.on(`change:${trait}`, changed);
   addEventListener("scaling-quiz-clear", clear);
@@ -499,7 +502,8 @@ function renderProgress(model, root) {
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
   const kind = model.get("kind");
-  const root = h("section", { className: `scaling-widget sw-${kind}`, attributes: { "aria-label": kind === "quiz" ? "Question" : "Your progress" } });
+  const root = h(kind === "quiz" ? "div" : "section", { className: `scaling-widget sw-${kind}` });
+  if (kind !== "quiz") root.setAttribute("aria-label", "Your progress");
   root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's single-key shortcuts stay out of the form
   el.append(root);
   return kind === "quiz" ? renderQuiz(model, root) : renderProgress(model, root);

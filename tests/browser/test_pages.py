@@ -183,7 +183,8 @@ CONTRAST = """(selector) => {
     canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
   const light = (c) => c.map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-  const ground = (e) => { const chain = []; for (; e; e = e.parentElement) chain.unshift(getComputedStyle(e).backgroundColor);
+  const ground = (e) => { const chain = [];
+    for (; e; e = e.parentElement) chain.unshift(getComputedStyle(e).backgroundColor);
     return chain.reduce((under, c) => `rgb(${rgb(c, under)})`, 'white'); };
   return [...document.querySelectorAll(selector)].filter(e => e.offsetParent && e.textContent.trim()).map(e => {
     const under = ground(e), [a, b] = [light(rgb(getComputedStyle(e).color, under)), light(rgb(under, under))];

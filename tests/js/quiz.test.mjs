@@ -117,6 +117,19 @@ test("numeric: right, within rounding, at the edge of the tolerance", () => {
   assert.equal(grade(numeric({ answer: -4, unit: "" }), "-4").outcome, "right");
 });
 
+test("numeric: a lone comma that may be either is read as thousands, and said when the answer is wrong", () => {
+  assert.equal(grade(numeric(), "163,840 B").outcome, "right");
+  assert.match(grade(numeric(), "500,000 B").say, /\(I read “500,000” as 500000; decimals take a point\.\)$/);
+  assert.doesNotMatch(grade(numeric(), "5,5 MB").say, /I read/);
+});
+
+test("numeric: the exact value has all the digits of a whole number", () => {
+  const q = numeric({ answer: 5368709120, unit: "B" });
+  assert.match(grade(q, "5.37 GB").say, /it is 5,368,709,120 B, more exactly/);
+  assert.match(grade({ ...q, unit: "GB" }, "5.4e9 B").say, /it is 5\.36871 GB, more exactly/);
+  assert.equal(grade(q, "5 GiB").say, q.right);
+});
+
 test("numeric: percentages may come as a share or as a percentage", () => {
   const q = numeric({ answer: 0.78, unit: "%" });
   for (const text of ["78 %", "78", "0.78", "78.0%"]) assert.equal(grade(q, text).outcome, "right", text);
@@ -129,12 +142,13 @@ test("numeric: the nearest trap speaks, and the key goes first", () => {
   assert.deepEqual(grade(q, "81.92 kB"), { outcome: "wrong", say: traps[0].feedback });
   assert.deepEqual(grade(q, "80 KiB"), { outcome: "wrong", say: traps[0].feedback });
   assert.deepEqual(grade(q, "1.31 MB"), { outcome: "wrong", say: traps[1].feedback });
-  assert.equal(grade(q, "81,920 B").say, `${traps[0].feedback} (I read “81,920” as 81920; decimals take a point.)`);
+  assert.equal(grade(q, "81,920 B").say, traps[0].feedback);
   const near = numeric({ rtol: 0.02, traps: [{ value: 163840 * 1.03, feedback: "too many" }] });
   assert.equal(grade(near, `${163840 * 1.015} B`).outcome, "right");
   const exact = numeric({ answer: 43, unit: "sequences", rtol: 0, traps: [{ value: 43.9, feedback: "rounded up" }, { value: 5.333333, feedback: "per chip" }] });
   assert.equal(grade(exact, "5.33").say, "per chip");
   assert.equal(grade(exact, "43.9").say, "rounded up");
+  assert.match(grade({ ...exact, traps: [{ value: 43.2, feedback: "a little more" }] }, "43.05").say, /close/);
 });
 
 test("numeric: any other wrong number is placed vaguely and never given away", () => {

@@ -25,7 +25,7 @@ def made_up_chips(draw: st.DrawFn) -> Chip:
         name="made up",
         memory=memory,
         device_memory=1.07 * memory,
-        bandwidth=draw(st.floats(1e11, 2e13)),
+        bandwidth=draw(st.floats(5e11, 2e13)),
         flops={"bf16": bf16, "int8": bf16 * draw(st.sampled_from([1.0, 2.0]))},
         link_bandwidth=draw(st.floats(1e10, 1e12)),
         link_axes=axes,

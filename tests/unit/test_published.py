@@ -19,7 +19,7 @@ from scaling import disaggregation, latency, memory, roofline, sharding, through
 from scaling.chips import CATALOGUE, H100_TEXT, TPU_V5E_TEXT, Chip
 from scaling.deployment import Deployment
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model
-from scaling.units import GB, GiB
+from scaling.units import GB, GiB, hour
 
 FILE = json.loads((Path(__file__).parents[1] / "data" / "published.json").read_text(encoding="utf-8"))
 ENTRIES = FILE["entries"]
@@ -140,47 +140,42 @@ def gqa_group(i: Inputs, name: list[str]) -> float:
     return roofline.attention_intensity(model_of(i), "bf16")  # 2 FLOP x heads per KV head over 2 bytes
 
 
-# 12.1: what a dollar buys, read off the cost of a million tokens when only that resource binds ----------------------
-
-PER_CALL = 1e6  # tokens that `cost_per_million_tokens` prices
-
-
-def cost(i: Inputs, resource: str, **chip: Any) -> float:
-    """USD for a million tokens of a model of 10^9 parameters without a cache, when arithmetic (or reading) binds."""
-    d = deployment_of(i | {"params": 1e9}, chip=replace(chip_of(i), **chip))
-    return throughput.cost_per_million_tokens(d, 1e9 if resource == "flops" else 1, 0)
+# 12.1 ---------------------------------------------------------------------------------------------------------------
 
 
 @covers("hw.*.flops_per_usd")
 def flops_per_usd(i: Inputs, name: list[str]) -> float:
-    return PER_CALL * 2e9 / cost(i, "flops")
+    return roofline.flops_per_dollar(chip_of(i))
 
 
 @covers("hw.*.hbm_bytes_per_usd")
 def bytes_per_usd(i: Inputs, name: list[str]) -> float:
-    return PER_CALL * memory.weight_bytes(deployment_of(i | {"params": 1e9})) / cost(i, "bandwidth")
+    return roofline.bandwidth_per_dollar(chip_of(i))
 
 
 @covers("hw.*.flops_rate_per_usd_hour")
 def rate_per_usd_hour(i: Inputs, name: list[str]) -> float:
-    return chip_of(i).rate("bf16") / chip_of(i).price
+    return roofline.flops_per_dollar(chip_of(i)) / hour
 
 
 @covers("hw.*.hbm_gb_per_usd_hour")
 def capacity_per_usd_hour(i: Inputs, name: list[str]) -> float:
-    return chip_of(i).memory / GB / chip_of(i).price
+    return roofline.memory_per_dollar_hour(chip_of(i)) / GB
 
 
 @covers("hw.*.breakeven_price.*")
 def breakeven_price(i: Inputs, name: list[str]) -> float:
-    """The price at which the H100's tokens cost what the v5e's do: costs are in proportion to prices."""
-    resource = "flops" if name[-1] == "flops" else "bandwidth"
+    measure, field, key = {
+        "flops": (roofline.flops_per_dollar, "flops", "flops"),
+        "bw": (roofline.bandwidth_per_dollar, "bandwidth", "bw"),
+        "hbm": (roofline.memory_per_dollar_hour, "memory", "hbm"),
+    }[name[-1]]
 
-    def at(chip: str, price: float) -> float:
-        value = i[f"{'flops' if resource == 'flops' else 'bw'}_{chip}"]
-        return cost({}, resource, price=price, **{resource: {"bf16": value} if resource == "flops" else value})
+    def chip(which: str) -> Chip:
+        value = i[f"{key}_{which}"]
+        return replace(TPU_V5E_TEXT, **{field: {"bf16": value} if field == "flops" else value})
 
-    return at("v5e", i["usd_v5e"]) / at("h100", 1.0)
+    return roofline.breakeven_price(chip("h100"), chip("v5e"), measure, price=i["usd_v5e"])
 
 
 # 12.2 ---------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ from toys import MEASURED, TOY
 from scaling import throughput
 from scaling.latency import decode_step
 from scaling.throughput import (
+    batch_at_step,
     best_batch,
+    cache_over_compute_context,
+    cache_over_weights_tokens,
     compute_ceiling,
     cost_per_million_tokens,
     critical_batch,
@@ -67,6 +70,24 @@ def test_critical_batch_by_hand() -> None:
     assert critical_batch(WIDE) == pytest.approx(2 * 116_029 / 29_261, rel=1e-12)
     assert critical_batch(TOY) == pytest.approx(116_029 / 29_261 / 4, rel=1e-12)
     assert critical_batch(replace(WIDE, efficiency=MEASURED)) == pytest.approx(116_029 / 29_261, rel=1e-12)
+
+
+def test_crossings_by_hand() -> None:
+    assert cache_over_weights_tokens(WIDE) == pytest.approx(39_520 / 624, rel=1e-12)
+    # 2 x 9880 / 116029 seconds of arithmetic a sequence, 624 / 29261 seconds of reading a token
+    assert cache_over_compute_context(WIDE) == pytest.approx(19_760 / 116_029 / (624 / 29_261), rel=1e-12)
+
+
+def test_batch_at_step_by_hand() -> None:
+    assert batch_at_step(WIDE, 41, STEP) == pytest.approx(5, rel=1e-9)
+    assert batch_at_step(WIDE, 41, 4) == pytest.approx((4 * 29_261 - 39_520) / 25_584, rel=1e-12)
+    # Past the critical batch: 20 s over 25584 / 29261 + 19760 / 116029 seconds a sequence
+    assert batch_at_step(WIDE, 41, 20) == pytest.approx(20 / (25_584 / 29_261 + 19_760 / 116_029), rel=1e-12)
+    assert batch_at_step(WIDE, 41, 1) == 0  # the weights alone take 1.35 s
+    # The toy's 2.25 s of overhead and 1.98 s of collectives a sequence count too
+    slow = replace(WIDE, efficiency=MEASURED)
+    each = 2 * 25_584 / 29_261 + 120 / 303 / 0.2
+    assert batch_at_step(slow, 41, 11) == pytest.approx((11 - 2.25 - 2 * 39_520 / 29_261) / each, rel=1e-12)
 
 
 def test_best_batch_by_hand() -> None:
@@ -139,6 +160,8 @@ def test_no_tokens_to_decode() -> None:
         (lambda bad: queries_per_second(TOY, 31, 41, bad), "decode_tokens"),
         (lambda bad: queries_per_second_per_chip(TOY, 31, 41, bad), "decode_tokens"),
         (lambda bad: plateau(TOY, bad), "context"),
+        (lambda bad: batch_at_step(TOY, bad, 1), "context"),
+        (lambda bad: batch_at_step(TOY, 41, bad), "step"),
         (lambda bad: best_batch(TOY, bad), "context"),
         (lambda bad: best_batch(TOY, 41, max_step=bad), "max_step"),
         (lambda bad: cost_per_million_tokens(TOY, 31, 41, price=bad), "price"),
