@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `scaling` of this tree, and `bench`
+os.environ["MPLBACKEND"] = "Agg"
 
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("dev", max_examples=40, **_QUIET)
-settings.register_profile("ci", max_examples=40, derandomize=True, database=None, **_QUIET)
+settings.register_profile("dev", max_examples=30, **_QUIET)
+settings.register_profile("ci", max_examples=30, derandomize=True, database=None, **_QUIET)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -85,11 +85,11 @@ FLOP_PER_DOLLAR = Numeric(
 # --- bandwidth per dollar --------------------------------------------------------------------------------------------
 
 _BANDWIDTH = {
+    TPU_V5E_TEXT: f"{_per_dollar(TPU_V5E_TEXT)}. It is the slowest chip of the three, and the cheapest by more than that.",
     H100_TEXT: (
         f"The H100 reads fastest per chip, but it costs {_times('price')} times a v5e for {_times('bandwidth')} times the bandwidth: "
         f"{_per_dollar(H100_TEXT)} is the least of the three."
     ),
-    TPU_V5E_TEXT: f"{_per_dollar(TPU_V5E_TEXT)}. It is the slowest chip of the three, and the cheapest by more than that.",
     TPU_V5P_TEXT: (
         f"Close: {_per_dollar(TPU_V5P_TEXT)}, against {_per_dollar(TPU_V5E_TEXT)} on v5e. What the v5p leads in is memory per dollar."
     ),
@@ -245,14 +245,14 @@ DECODE_COST = Single(
             feedback="That would hold if arithmetic set the pace. At batch 1 the step waits for the weights, and nearly all FLOP idle.",
         ),
         Option(
-            text=f"{number(_bytes_ratio)} times: the ratio of bytes read per dollar",
-            correct=_same(_dearer, _bytes_ratio),
-            feedback="At batch 1 a step is a read of weights and cache. A token costs its bytes, at the price of a byte.",
-        ),
-        Option(
             text=f"{number(_memory_ratio)} times: the ratio of GB per USD/h",
             correct=_same(_dearer, _memory_ratio),
             feedback="Memory decides how many users fit, and so how many share a step. Here it is one user on either machine.",
+        ),
+        Option(
+            text=f"{number(_bytes_ratio)} times: the ratio of bytes read per dollar",
+            correct=_same(_dearer, _bytes_ratio),
+            feedback="At batch 1 a step is a read of weights and cache. A token costs its bytes, at the price of a byte.",
         ),
         Option(
             text=f"{number(TPU_V5E_TEXT.bandwidth / H100_TEXT.bandwidth)} times, so it is cheaper: the H100 reads faster",

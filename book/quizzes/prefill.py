@@ -111,7 +111,7 @@ FINISHING = Numeric(
     id="07-finishing",
     prompt=f"{_EVICTION} How many sequences finish per step, on average?",
     answer=_leaving.sequences,
-    unit="sequences/step",
+    unit="sequences",
     rtol=0.01,
     right=(
         f"One every {number(round(1 / _leaving.sequences))} steps. It is a count, not a share: put no percent sign behind it. "
@@ -154,7 +154,7 @@ EVICTED = Numeric(
     id="07-evicted",
     prompt=f"{_EVICTION} How many cached tokens are freed per step, on average? Give the exact number.",
     answer=_leaving.tokens,
-    unit="tokens/step",
+    unit="tokens",
     rtol=0.0,
     right=(
         f"Each sequence leaves with {PROMPT + LONG:,} tokens. It balances: {BATCH} tokens a step are generated, and new "

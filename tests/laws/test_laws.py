@@ -22,6 +22,8 @@ from scaling.throughput import best_batch, plateau, tokens_per_second, tokens_pe
 
 ULP = 1e-12  # what rounding may cost
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # no division by zero goes unnoticed
+
 HALF = {"fp32": "bf16", "bf16": "int8", "fp16": "fp8", "fp8": "fp4", "int8": "int4"}
 
 POD = Deployment(model=LLAMA3_70B, chip=TPU_V5E, chips=16, weights="int8", kv="int8")
@@ -70,7 +72,7 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
 EXACT = {"max_batch", "min_chips", "fits", "best_batch", "best_batch, max_step"}
 
 every_function = pytest.mark.parametrize("name", BROADCASTING)
-few = settings(max_examples=8)  # as many functions are tried, each on a whole grid
+few = settings(max_examples=6)  # as many functions are tried, each on a whole grid
 
 grids = st.tuples(
     st.lists(given_.batches, min_size=1, max_size=3),
@@ -140,7 +142,8 @@ def test_dask_equals_numpy(name: str, d: Deployment) -> None:
     now = BROADCASTING[name](d, *arrays)
     lazy = BROADCASTING[name](d, *(dask.from_array(a, chunks=2) for a in arrays))
     assert isinstance(lazy, dask.Array) or np.ndim(now) == 0, "computed before it was asked for"
-    same(dask.asarray(lazy).compute(scheduler="synchronous"), now)
+    with np.errstate(divide="ignore"):  # computed later, where `divide` cannot hush it
+        same(dask.asarray(lazy).compute(scheduler="synchronous"), now)
 
 
 def test_the_bound_of_dask_arrays() -> None:

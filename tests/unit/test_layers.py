@@ -171,7 +171,7 @@ def test_import_needs_the_standard_library_only(all_names: bool) -> None:
 
 
 def test_import_is_fast() -> None:
-    assert min(run(False)[0] for _ in range(4)) < 0.05
+    assert any(run(False)[0] < 0.05 for _ in range(12)), "no run of twelve took less than 0.05 s"
 
 
 # Docstrings ----------------------------------------------------------------------------------------------------------
