@@ -66,22 +66,22 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
 
 
 def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, attention: bool = False) -> Array:
-    """Time to process a prompt: ``T_prefill = 2 P T / (N C mfu)``, T the prompt's tokens. [s]
+    """Time to process a prompt: ``T_prefill = 2 P S / (N C mfu)``. [s]
 
-    `tokens`: prompt length, or all the prompts' lengths together. [tokens]
+    `tokens`: prompt length S, or all the prompts' lengths together. [tokens]
     `mfu`: share of the peak FLOP/s reached; the efficiency's `flops` if not given. [-]
-    `attention`: add causal attention, ``2 tokens^2 H L`` times the query heads, as for one single prompt.
+    `attention`: add causal attention, ``2 S^2 H L`` times the query heads, as for one single prompt.
 
     Leaves out queueing, and reading the weights, which binds below the critical batch: both err low.
 
     Raises ``ValueError`` for negative tokens or an `mfu` outside (0, 1].
     Source: scaling-book part 7; audit of chapter 12, section 12.3.
     """
-    t, P = nonnegative("tokens", tokens), d.step_params
-    work = 2.0 * P * t
+    S, P = nonnegative("tokens", tokens), d.step_params
+    work = 2.0 * P * S
     if attention:
         L, H = d.model.layers, d.model.head_dim
-        work = work + 2.0 * t * t * d.model.q_heads * H * L
+        work = work + 2.0 * S * S * d.model.q_heads * H * L
     if mfu is None:
         return work / d.flops
     return work / (d.chips * d.chip.rate(d.compute) * share("mfu", mfu))

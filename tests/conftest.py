@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `scaling` of this tree, and `bench`
-os.environ["MPLBACKEND"] = "Agg"
 
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=30, **_QUIET)

@@ -10,7 +10,7 @@ from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Sin
 from scaling.roofline import bandwidth_per_dollar, breakeven_price, flops_per_dollar, memory_per_dollar_hour
 from scaling.tables import number
 from scaling.throughput import cost_per_million_tokens, mfu
-from scaling.units import GB, TFLOP, hour, minute
+from scaling.units import GB, TB, TFLOP, hour, minute
 
 # The chips of the text, at its prices of February 2025.
 NAMES = {H100_TEXT: "H100", TPU_V5P_TEXT: "TPU v5p", TPU_V5E_TEXT: "TPU v5e"}
@@ -69,6 +69,14 @@ FLOP_PER_DOLLAR = Numeric(
         Trap(
             value=_v5e * hour / minute,
             feedback="You turned hours into seconds with 60 x 3,600. An hour has 3,600 seconds.",
+        ),
+        Trap(
+            value=_v5e * minute / hour,
+            feedback="You took 60 for the hour. The rate is per second, and an hour has 60 minutes of 60 seconds.",
+        ),
+        Trap(
+            value=_v5e / hour**2,
+            feedback="You divided by 3,600 where you should multiply: a dollar lasts many seconds, and each brings a full rate.",
         ),
     ),
     hints=(
@@ -188,7 +196,7 @@ TRUE_CLAIMS = Multiple(
         Option(
             text="The H100 has the highest bandwidth per chip",
             correct=max(CHIPS, key=lambda chip: chip.bandwidth) is H100_TEXT,
-            feedback="3.35 TB/s a chip. One chip, one model that fits it: nothing here reads it faster.",
+            feedback=f"{number(H100_TEXT.bandwidth / TB)} TB/s a chip, the most of the three.",
         ),
         Option(
             text="The H100 has the highest bandwidth per dollar",
@@ -205,7 +213,7 @@ TRUE_CLAIMS = Multiple(
             correct=_same(_dearer, _flops_ratio),
             feedback=(
                 f"At batch 1 a decode step uses {number(100 * mfu(_ONE[H100_TEXT], 1, _CONTEXT), 2)} % of the FLOP it rents. "
-                f"Tokens are {number(_dearer)} times dearer on H100, the ratio of bandwidth per dollar, not {number(_flops_ratio)}."
+                f"Tokens are {number(_dearer)} times as expensive on H100, the ratio of bandwidth per dollar, not {number(_flops_ratio)}."
             ),
         ),
         Option(
@@ -216,7 +224,7 @@ TRUE_CLAIMS = Multiple(
     ),
     hints=(
         "Ask of each claim: per chip, or per dollar? And does the step wait for that resource?",
-        "3600 C / price, 3600 W / price, M / price; and MFU for the claim about decode.",
+        "3600 C / price, 3600 W / price, M / price; and for the claim about decode, the share of its FLOP that a step uses.",
         "10.8, 4.2 and 1.2 USD/h; 3.35, 2.765 and 0.81 TB/s; 80, 95 and 16 GB.",
     ),
     solution=(
@@ -231,7 +239,7 @@ DECODE_COST = Single(
     id="01-decode-cost",
     prompt=(
         "LLaMA 3-70B decodes for a single user, once on H100s (10.8 USD/h each) and once on v5e (1.2 USD/h each). "
-        "How many times as dear is a token on H100, by the roofline?"
+        "All chips run at their peak rates. How many times as expensive is a token on H100?"
     ),
     options=(
         Option(
@@ -281,30 +289,36 @@ FLIP = Numeric(
         "A v5e costs 1.2 USD/h and does 197 TFLOP/s in bf16; an H100 does 990. "
         "At which price of an H100 does a dollar buy as many FLOP on either?"
     ),
-    answer=_level,
+    answer=_level / hour,
     unit="USD/h",
+    rtol=0.006,  # tells 990 / 197 without the price from the level of the bandwidths, 1.2 % below it
     right="As many times the price as it is times as fast. Below that price the H100 is the better buy, above it the v5e.",
     traps=(
         Trap(
-            value=breakeven_price(H100_TEXT, TPU_V5E_TEXT, bandwidth_per_dollar),
+            value=breakeven_price(H100_TEXT, TPU_V5E_TEXT, bandwidth_per_dollar) / hour,
             feedback="That is where the bandwidths per dollar draw level: you took 3.35 over 0.81. Here it is FLOP.",
         ),
         Trap(
-            value=breakeven_price(TPU_V5E_TEXT, H100_TEXT, flops_per_dollar, price=TPU_V5E_TEXT.price),
+            value=breakeven_price(TPU_V5E_TEXT, H100_TEXT, flops_per_dollar, price=TPU_V5E_TEXT.price) / hour,
             feedback="The ratio is upside down: the faster chip came out cheaper than the slower one.",
         ),
         Trap(
-            value=H100_TEXT.price,
+            value=_level / TPU_V5E_TEXT.price / hour,
+            feedback="That is how many times as fast the H100 is: a ratio, not yet a price. Its price may be that many times the v5e's.",
+        ),
+        Trap(
+            value=H100_TEXT.price / hour,
             feedback="That is the text's price, at which the H100 gives far fewer FLOP for a dollar. Solve for the price instead.",
         ),
         Trap(
-            value=breakeven_price(TPU_V5E_TEXT, H100_TEXT, flops_per_dollar),
+            value=breakeven_price(TPU_V5E_TEXT, H100_TEXT, flops_per_dollar) / hour,
             feedback="You solved for the v5e's price, with the H100 at 10.8 USD/h. The v5e's is given; solve for the H100's.",
         ),
         Trap(
             value=breakeven_price(H100_TEXT, TPU_V5E_TEXT, flops_per_dollar)
             * H100_TEXT.rate("int8")
-            / H100_TEXT.rate("bf16"),
+            / H100_TEXT.rate("bf16")
+            / hour,
             feedback="You compared the H100's int8 rate with the v5e's bf16 rate. Compare like with like.",
         ),
     ),

@@ -54,6 +54,29 @@ PREFILL = Numeric(
             value=prefill_time(ONE, PROMPT, mfu=MFU),
             feedback="That is one card alone. The eight cards share every matrix, so their rates add up.",
         ),
+        Trap(
+            value=prefill_time(ONE, PROMPT),
+            feedback="Two slips: one card alone, and its full peak. Eight cards share the work, each at 40 % of its peak.",
+        ),
+        Trap(
+            value=_prefill_peak / 2,
+            feedback="Two slips: one FLOP per parameter and token where there are two, and the full peak in place of 40 %.",
+        ),
+        Trap(
+            value=3 * _prefill,
+            feedback="Six FLOPs per parameter and token belong to training, with its backward pass. A forward pass takes two.",
+        ),
+        Trap(
+            value=decode_step(NODE, 1, 0).weights,
+            feedback=(
+                "That is the time to read the weights once. All tokens of the prompt share that read, and multiplying for "
+                f"{PROMPT:,} of them takes longer."
+            ),
+        ),
+        Trap(
+            value=PROMPT * decode_step(NODE, 1, 0).weights,
+            feedback="You read the weights once per token, as in decode. A prompt is known in advance: its tokens share one read.",
+        ),
     ),
     hints=(
         "A prefill handles all tokens of the prompt at once, so what counts is arithmetic, not reading.",
@@ -74,7 +97,7 @@ FLOOR = Numeric(
     id="03-decode-floor",
     prompt=(
         "LLaMA 3-70B (70e9 parameters) in bf16 runs on 8 H100 with 3.35 TB/s of memory bandwidth each. "
-        "What is the shortest time of a decode step that no batch size can beat?"
+        "What is the shortest that a decode step can be, at any batch size?"
     ),
     answer=_floor,
     unit="ms",
@@ -82,7 +105,10 @@ FLOOR = Numeric(
     traps=(
         Trap(
             value=decode_step(ONE, 1, 0).weights,
-            feedback="You used one card's bandwidth. Each card reads only its eighth of the weights, all at the same time.",
+            feedback=(
+                "Eight times too long. If you used one card's bandwidth: each card reads its eighth, all at the same time. "
+                "If you took 16 bits for 16 bytes: they are two."
+            ),
         ),
         Trap(
             value=decode_step(INT8, 1, 0).weights,
@@ -98,6 +124,14 @@ FLOOR = Numeric(
         Trap(
             value=_floor / NODE.chips,
             feedback="You divided by 8 twice: once in the weights per card and once more in the total bandwidth.",
+        ),
+        Trap(
+            value=decode_step(NODE, 1, 0).compute,
+            feedback="That is the arithmetic for one sequence. Reading the weights takes far longer, and the step waits for it.",
+        ),
+        Trap(
+            value=H100_TEXT.memory / H100_TEXT.bandwidth,
+            feedback="That is the time to read a full card of 80 GB. A step reads what is stored: the weights, an eighth of them on each card.",
         ),
     ),
     hints=(
@@ -125,7 +159,7 @@ INT8_WEIGHTS = Multiple(
     id="03-int8-weights",
     prompt=(
         "You store the weights in int8 instead of bf16. Arithmetic stays in bf16 and the cache keeps its dtype. "
-        "Which of these become half as large?"
+        "Which of these become half as large? Tick all."
     ),
     options=(
         Option(
@@ -200,7 +234,18 @@ CACHE_TIME = Numeric(
         ),
         Trap(
             value=decode_step(ONE, _CB, _CS).cache,
-            feedback="You used one card's bandwidth. The cache is spread over eight, and they read at the same time.",
+            feedback=(
+                "Eight times too long. If you used one card's bandwidth: the cache is spread over eight, which read at the same "
+                "time. If you counted 64 query heads: only the 8 KV heads are kept."
+            ),
+        ),
+        Trap(
+            value=_cache / LLAMA3_70B.layers,
+            feedback=f"That is one layer. Each of the {LLAMA3_70B.layers} layers has a cache of its own, and a step reads them all.",
+        ),
+        Trap(
+            value=_cache + decode_step(NODE, _CB, _CS).matmul,
+            feedback="That is the whole step. The question asks for the cache alone, without reading the weights.",
         ),
     ),
     hints=(
@@ -246,13 +291,17 @@ STEP = Numeric(
         Trap(
             value=_full.cache + min(_full.weights, _full.compute),
             feedback=(
-                f"You added the shorter of the two that overlap. Batch {_FULL} is above the critical batch of "
+                f"You let the arithmetic hide, and counted the two reads. Batch {_FULL} is above the critical batch of "
                 f"{number(critical_batch(H100_TEXT))}: the arithmetic sets the pace, and reading the weights hides behind it."
             ),
         ),
         Trap(
             value=_full.matmul,
             feedback="That is the matmul part only. Attention reads the cache of every sequence as well.",
+        ),
+        Trap(
+            value=_full.weights,
+            feedback="That is the floor, reading the weights. At this batch the arithmetic is longer, and the cache comes on top.",
         ),
         Trap(
             value=_full.weights + _full.compute,

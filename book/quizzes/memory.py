@@ -103,14 +103,17 @@ QUESTIONS: tuple[Question, ...] = (
             Trap(
                 value=MULTI_HEAD.kv_bytes_per_token("int8"),
                 feedback=(
-                    f"You used the {LLAMA3_70B.q_heads} query heads. Queries are thrown away after each step; only the "
+                    f"You used the {LLAMA3_70B.q_heads} query heads, or the whole width D. Queries are thrown away after each step; only the "
                     f"{LLAMA3_70B.kv_heads} KV heads are kept. Grouped-query attention exists to save this factor of "
                     f"{LLAMA3_70B.q_heads // LLAMA3_70B.kv_heads}."
                 ),
             ),
             Trap(
-                value=KV["int8"] / 8,
-                feedback="You divided by 8 once too often. An int8 number is one byte already, not one bit.",
+                value=KV["int8"] / LLAMA3_70B.kv_heads,
+                feedback=(
+                    f"An eighth of it. If you counted one KV head: there are {LLAMA3_70B.kv_heads}. "
+                    "If you divided by 8: an int8 number is one byte already, not one bit."
+                ),
             ),
             Trap(
                 value=KV["int8"] / KiB * kB,
@@ -126,6 +129,10 @@ QUESTIONS: tuple[Question, ...] = (
             Trap(
                 value=KV["int8"] / LLAMA3_70B.layers,
                 feedback=f"That is one layer. Each of the {LLAMA3_70B.layers} layers keeps keys and values of its own.",
+            ),
+            Trap(
+                value=KV["int8"] / LLAMA3_70B.head_dim,
+                feedback=f"You counted one number for each head. A key has {LLAMA3_70B.head_dim} numbers, the size of a head; so has a value.",
             ),
         ),
         hints=(
@@ -176,6 +183,17 @@ QUESTIONS: tuple[Question, ...] = (
                 value=cache_bytes(replace(ONE_CARD, model=MULTI_HEAD), 1, LONG),
                 feedback=(
                     f"You gave each of the {LLAMA3_70B.q_heads} query heads a cache. Only the {LLAMA3_70B.kv_heads} KV heads have one."
+                ),
+            ),
+            Trap(
+                value=LONG_SEQUENCE / LLAMA3_70B.layers,
+                feedback=f"That is the cache of one layer. All {LLAMA3_70B.layers} layers keep one.",
+            ),
+            Trap(
+                value=LONG_SEQUENCE / LLAMA3_70B.kv_heads,
+                feedback=(
+                    f"An eighth of it. If you counted one KV head: there are {LLAMA3_70B.kv_heads}. "
+                    "If you divided by 8: int8 numbers are bytes already."
                 ),
             ),
         ),
@@ -294,6 +312,7 @@ QUESTIONS: tuple[Question, ...] = (
         ),
         answer=max_batch(NODE, CONTEXT),
         unit="sequences",
+        rtol=0.003,  # a count: one sequence more is a mistake of its own
         right=(
             f"{_gb(NODE.memory)} usable, {_gb(weight_bytes(NODE))} of weights, so {_gb(cache_budget(NODE))} of cache. "
             "The text gets 355: it keeps back 20 GB only, and its cache is int8."
@@ -301,7 +320,7 @@ QUESTIONS: tuple[Question, ...] = (
         traps=(
             Trap(
                 value=max_batch(replace(NODE, kv="int8"), CONTEXT),
-                feedback="That is the int8 cache. In bf16 each sequence takes twice the bytes.",
+                feedback="Twice too many: an int8 cache, or keys without values. In bf16 each of the two takes two bytes a number.",
             ),
             Trap(
                 value=max_batch(replace(NODE, usable=1.0), CONTEXT),
@@ -314,6 +333,22 @@ QUESTIONS: tuple[Question, ...] = (
             Trap(
                 value=floor(NODE.memory / cache_bytes(NODE, 1, CONTEXT)),
                 feedback="You divided the whole 544 GB among sequences. The weights sit there first: subtract 140 GB.",
+            ),
+            Trap(
+                value=max_batch(NODE, CONTEXT) + 1,
+                feedback="You rounded up. The last sequence has no room: round down.",
+            ),
+            Trap(
+                value=floor(cache_budget(NODE) / GB / (cache_bytes(NODE, 1, CONTEXT) / GiB)),
+                feedback="You divided GB by GiB. A sequence takes 2.5 GiB, which is 7 % more in GB: use one unit throughout.",
+            ),
+            Trap(
+                value=floor(NODE.usable * max_batch(replace(NODE, usable=1.0), CONTEXT)),
+                feedback="You took 85 % of what the weights leave. The share is of the whole 640 GB: reserve first, then subtract the weights.",
+            ),
+            Trap(
+                value=max_batch(replace(NODE, weights="int8"), CONTEXT),
+                feedback="You took one byte for a weight. Weights in bf16 have two: 140 GB, not 70.",
             ),
             Trap(
                 value=floor(max_batch(NODE, CONTEXT) / NODE.chips),
@@ -332,7 +367,10 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Multiple(
         id="02-what-else",
-        prompt="A server is decoding. Which of these sit in GPU memory but are not counted by weights plus cache? Tick all.",
+        prompt=(
+            "A server decodes with int4 weights on several cards. Which of these sit in GPU memory, but are not counted by "
+            "P b_w for the weights plus B S kv for the cache? Tick all."
+        ),
         options=(
             Option(
                 text="CUDA context and captured CUDA graphs",

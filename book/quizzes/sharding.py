@@ -84,6 +84,14 @@ LINK_TIME = Numeric(
                 "point of splitting the first matrix by columns. What travels is D wide."
             ),
         ),
+        Trap(
+            value=8 * _move,
+            feedback="That is 8 times as long. The links carry 45 gigabytes a second, not 45 gigabits.",
+        ),
+        Trap(
+            value=2 * D * F / link_bandwidth(TPU_V5E_TEXT, axes=1, wrap=True),
+            feedback="You moved the weights. They stay on their chips; what travels is the activations, B times D numbers.",
+        ),
     ),
     hints=(
         "You need the bytes of the activations and the bandwidth of the axis.",
@@ -108,8 +116,8 @@ _WAYS = {
         f"is {number(V5E_TWO)} and there is room for more."
     ),
     16: (
-        f"The limit is {number(V5E_TWO)}, and 16 is the largest slice below it. This needs wrapped axes, which only "
-        "slices with a side of 16 have."
+        f"The limit is {number(V5E_TWO)}, and 16 is the largest slice below it. That holds for two wrapped axes; what a real "
+        "group of 16 chips has comes next."
     ),
     22: (
         f"That is the limit of TPU v5p, {number(_V5P)}: it has more FLOP/s per byte of link. On v5e the limit is "
@@ -176,7 +184,14 @@ NVLINK = Numeric(
         ),
         Trap(
             value=tp_limit(H100_TEXT, F) / 2,
-            feedback="You counted one FLOP per weight and sequence. A multiplication and an addition make two.",
+            feedback=(
+                "That is half. Either you counted one FLOP per weight and sequence, and a multiplication and an addition make "
+                "two, or you took the fp8 rate, which is twice the 990 of bf16."
+            ),
+        ),
+        Trap(
+            value=float(H100_TEXT.fast_domain),
+            feedback="That is the size of the node, a habit more than a limit. Ask when the links take as long as the arithmetic.",
         ),
     ),
     hints=(
@@ -270,8 +285,9 @@ def _order(**at: float) -> tuple[str, ...]:
 EVENTS = Ordering(
     id="06-first-limit",
     prompt=(
-        f"LLaMA 3-70B decodes {B} sequences on one wrapped axis of TPU v5e, with bf16 activations and arithmetic. You add "
-        "more and more ways of tensor parallelism. What happens first? Put the events in order."
+        f"LLaMA 3-70B (F = {F:,}) decodes {B} sequences on one wrapped axis of TPU v5e (197 TFLOP/s, 810 GB/s of memory, links "
+        "of 45 GB/s each way), with bf16 activations and arithmetic. You add more and more "
+        "ways of tensor parallelism. What happens first? Put the events in order."
     ),
     items=_order(),
     right=(

@@ -21,6 +21,7 @@ from scaling.units import GB, TFLOP, ms
 SLICE = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, weights="int8", kv="int8", params="nominal")
 WIDE_KV = replace(SLICE, kv="bf16")
 HALF_KV = replace(SLICE, kv="int4")  # the same bytes as an int8 cache that keeps only keys or only values
+ONE_CHIP = replace(SLICE, chips=1)
 ALL_HEADS = replace(SLICE, model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads))
 CONTEXT = 8192
 TEXT_THRESHOLD = 2048.0  # tokens above which, says the text, the cache always takes longer than arithmetic
@@ -108,7 +109,10 @@ PASSES = Numeric(
     traps=(
         Trap(
             value=cache_over_weights_tokens(HALF_KV) / CONTEXT,
-            feedback="A factor 2 is missing: every head keeps a key and a value for each token.",
+            feedback=(
+                "Twice too many. Either the cache has keys but no values, and every head keeps both; or the weights have two "
+                "bytes each, and int8 has one."
+            ),
         ),
         Trap(
             value=cache_over_weights_tokens(WIDE_KV) / CONTEXT,
@@ -119,8 +123,16 @@ PASSES = Numeric(
             feedback="That is the critical batch, where arithmetic passes the weights. The question is about the cache.",
         ),
         Trap(
-            value=decode_step(replace(SLICE, chips=1), 1, CONTEXT).weights / _first.cache,
+            value=decode_step(ONE_CHIP, 1, CONTEXT).weights / _first.cache,
             feedback="You spread the cache over 16 chips but not the weights. Both are spread, so the 16 cancels.",
+        ),
+        Trap(
+            value=cache_over_weights_tokens(ALL_HEADS) / CONTEXT,
+            feedback="You cached all 64 query heads. Grouped-query attention keeps only 8 KV heads.",
+        ),
+        Trap(
+            value=cache_over_weights_tokens(SLICE),
+            feedback="Those are cached tokens, over all sequences. The question asks for sequences: how many tokens has each?",
         ),
     ),
     hints=(
@@ -163,8 +175,8 @@ STEP = Numeric(
         Trap(
             value=_step.weights + _step.compute + _step.cache,
             feedback=(
-                "You summed all three. Reading the weights and multiplying by them run side by side: of those two only "
-                "the longer counts."
+                "Either you summed all three, and reading the weights runs beside multiplying by them, so that only the "
+                "longer of the two counts; or you read two bytes per weight, and int8 has one."
             ),
         ),
         Trap(
@@ -174,6 +186,14 @@ STEP = Numeric(
         Trap(
             value=_step.weights + _step.compute,
             feedback="You left out the cache, the longest term here, and added two that overlap.",
+        ),
+        Trap(
+            value=decode_step(ONE_CHIP, _B, CONTEXT).total,
+            feedback="That is the step of a single chip. Sixteen of them share the reading and the arithmetic.",
+        ),
+        Trap(
+            value=decode_step(WIDE_KV, _B, CONTEXT).total,
+            feedback="You doubled the cache. Its bytes per token, as given, hold keys and values already.",
         ),
     ),
     hints=(
@@ -303,8 +323,8 @@ THRESHOLD = Numeric(
         Trap(
             value=TEXT_THRESHOLD,
             feedback=(
-                "That is the text's number: the first plotted length above which its rule holds is 4,096. The crossing itself "
-                "is a quotient of chip and model; work it out."
+                "That is the text's number. There a sequence still multiplies for longer than it reads its cache. Set the two "
+                "times equal and solve for the context."
             ),
         ),
         Trap(
@@ -313,7 +333,10 @@ THRESHOLD = Numeric(
         ),
         Trap(
             value=cache_over_compute_context(WIDE_KV),
-            feedback="Half of it. Either the cache was counted in bf16, or the arithmetic with one FLOP per parameter instead of two.",
+            feedback=(
+                "Half of it. Either the cache was counted in bf16, or the arithmetic at the int8 rate, or with one FLOP per "
+                "parameter: there are two, at the bf16 rate."
+            ),
         ),
         Trap(
             value=cache_over_compute_context(ALL_HEADS),
@@ -322,6 +345,10 @@ THRESHOLD = Numeric(
         Trap(
             value=cache_over_weights_tokens(SLICE),
             feedback="That is where the cache passes the weights, for one sequence. The question is about arithmetic.",
+        ),
+        Trap(
+            value=decode_step(ONE_CHIP, 1, 1).compute / decode_step(SLICE, 1, 1).cache,
+            feedback="You spread the cache over 16 chips but not the arithmetic. Both are spread, so the 16 cancels.",
         ),
     ),
     hints=(

@@ -113,7 +113,7 @@ class Explorer(StaticWidget):
         key: str,
         *,
         chips: Sequence[Chip] = (H100, H200, MI300X, TPU_V5E),
-        models: Sequence[Model] = (LLAMA3_8B, LLAMA3_70B),
+        models: Sequence[Model] = (LLAMA3_70B, LLAMA3_8B),
         weights: Sequence[str] = ("bf16", "int8", "int4"),
         kv: Sequence[str] = ("bf16", "int8"),
         contexts: Sequence[int] = CONTEXTS,

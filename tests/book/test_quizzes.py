@@ -165,6 +165,17 @@ def test_the_key_is_right_and_each_mistake_gets_its_own_feedback(questions: tupl
     assert not misgraded(questions)
 
 
+def test_the_number_of_the_worked_solution_is_right_in_the_unit_that_the_question_names(
+    questions: tuple[Question, ...],
+) -> None:
+    for question in questions:
+        if isinstance(question, Numeric):
+            numbers = re.findall(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?", question.solution)
+            typed = [Case(question, f"{n.rstrip('.,')} {question.unit}", "right", question.right) for n in numbers]
+            outcomes = [verdict["outcome"] for verdict in graded(typed)]
+            assert "right" in outcomes, f"{question.id}: none of {numbers} {question.unit} is graded right"
+
+
 def test_feedback_explains_and_differs(questions: tuple[Question, ...]) -> None:
     for question in questions:
         texts = feedbacks(question)

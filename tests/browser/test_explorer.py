@@ -83,14 +83,14 @@ def test_what_does_not_fit_says_what_would(chapter: str, open_explorer: Any) -> 
         page.keyboard.press("End")
     page.wait_for_timeout(600)
     assert explorer.get_attribute("data-infeasible") is not None
-    assert re.search(r"(does not|fits on no|not fit)", explorer.locator(".sx-say").inner_text())
+    assert re.search("fits on|does not fit", explorer.locator(".sx-say").inner_text(), re.I)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_values_can_be_read_as_a_table(chapter: str, open_explorer: Any) -> None:
     _, explorer = open_explorer(chapter)
     explorer.locator("summary").first.click()
-    assert explorer.locator("table tr").count() >= 5
+    explorer.locator("table tr").nth(4).wait_for()
 
 
 @pytest.mark.parametrize(

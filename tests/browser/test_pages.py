@@ -1,7 +1,6 @@
 """The built pages in a real Chromium with the network off: quizzes, figures, phone, dark, no script."""
 
 import importlib
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from scaling.questions import Multiple, Numeric, Ordering, Question, Single
+from scaling.units import GB, hour, ms, us
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book"))
@@ -37,7 +37,7 @@ def open_page(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = watch(context.new_page())
         page.goto(address or f"{site}/book/{name}.html")
-        if options.get("java_script_enabled", True):
+        if name in CHAPTERS and options.get("java_script_enabled", True):
             page.wait_for_selector("html[data-widgets=ready]", state="attached")
         return page
 
@@ -69,6 +69,9 @@ def order(widget: Any, wanted: tuple[str, ...]) -> None:
             widget.get_by_role("button", name=f"Move up: {item}", exact=True).press("Enter")
 
 
+SIZES = {"ms": ms, "us": us, "GB": GB, "USD/h": 1 / hour}
+
+
 def answer(widget: Any, question: Question, right: bool) -> str:
     """Give a right or a known wrong answer; returns the feedback that it should get."""
     if isinstance(question, Single):
@@ -87,10 +90,8 @@ def answer(widget: Any, question: Question, right: bool) -> str:
         feedback = question.right if right else trap.feedback if trap else question.other
     else:
         value = question.answer if right else question.traps[0].value
-        base = re.sub(
-            r"\b[kMGTPm](?=i?B|s\b|FLOP)|\b[KMGT]iB", lambda m: "B" if "iB" in m.group() else "", question.unit
-        )
-        widget.get_by_role("textbox").fill(f"{value!r} {base.replace('µs', 's').replace('us', 's')}")
+        size = SIZES.get(question.unit, 1.0)
+        widget.get_by_role("textbox").fill(f"{value / size!r} {question.unit}")
         feedback = "" if right else question.traps[0].feedback
     widget.get_by_role("button", name="Check").click()
     return said(feedback)
@@ -163,18 +164,17 @@ def test_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
     assert "Right" in status(widget) or "Not yet" in status(widget)
 
 
-@pytest.mark.parametrize("chapter", ["index", "appendix/symbols", *CHAPTERS])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out_on_a_phone(chapter: str, scheme: str, open_page: Callable[..., Any]) -> None:
-    script = {} if chapter in CHAPTERS else {"java_script_enabled": False}
-    page = open_page(chapter, width=390, scheme=scheme, **script)
-    if chapter in CHAPTERS:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        wide = page.evaluate(
-            """() => [...document.querySelectorAll('.sw-quiz, .scroll-table, .cell_output img')]
-            .filter(e => e.getBoundingClientRect().right > 391).map(e => e.className || e.alt)"""
-        )
-        assert wide == []
+@pytest.mark.parametrize("name", ["index", "appendix/symbols", *CHAPTERS])
+def test_nothing_sticks_out_on_a_phone(name: str, scheme: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(name, width=390, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('.scaling-widget, .scroll-table, .cell_output img, article table')]
+        .map(e => e.closest('.scroll-table, .pst-scrollable-table-container, .sx-table') ?? e)
+        .filter(e => e.getBoundingClientRect().right > 391).map(e => e.className || e.alt)"""
+    )
+    assert wide == []
 
 
 CONTRAST = """(selector) => {
@@ -218,7 +218,7 @@ def test_without_javascript_the_question_and_a_folded_solution_are_there(
     for question in questions(chapter):
         block = page.locator(f".scaling-fallback[data-id='{question.id}']")
         assert said(question.prompt) in said(block.inner_text())
-        assert not block.get_by_text(question.solution[:40]).first.is_visible()
+        assert not block.locator("details p").is_visible()
         block.locator("summary").click()
         assert said(question.solution) in said(block.inner_text())
 
