@@ -5,6 +5,8 @@ NumPy arrays broadcast; Dask arrays pass through NumPy's ufuncs; JAX arrays go t
 """
 
 import math
+from collections.abc import Callable
+from sys import float_info
 from typing import Any, TypeAlias
 
 # A number or an array of any library: what broadcasts has no narrower static type.
@@ -72,22 +74,51 @@ def divide(a: Array, b: Array) -> Array:
     return xp.true_divide(a, b)
 
 
-def _holds(value: Array, rule: str) -> bool:
-    """Whether every element of a concrete value obeys the rule. Lazy and traced arrays are not looked into."""
+def plain(value: Any) -> Any:
+    """NumPy's scalars and arrays of no dimension as Python's own numbers; anything else as it is."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return value
+
+
+_LARGEST = float_info.max
+_MOST = 10**15  # more than any count here, and its products stay far below the largest float
+
+# The rules that values obey, written so that they hold for one number and elementwise.
+_RULES: dict[str, Callable[[Array], Array]] = {
+    "nonnegative": lambda value: (value >= 0) | (value != value),
+    "finite": lambda value: (value >= 0) & (value < math.inf),
+    "positive": lambda value: (value > 0) & (value < math.inf),
+    "share": lambda value: (value > 0) & (value <= 1),
+    "whole": lambda value: (value >= 1) & (value <= _MOST) & (floor(value) == value),
+}
+
+
+def _obeys(value: Array, rule: str) -> bool:
+    """Whether a value is numeric and all of it obeys the rule. Lazy and traced arrays are not looked into."""
+    if not _numeric(value):
+        return False
     if _scalar(value):
-        return value > 0 if rule == "positive" else not value < 0
-    if type(value).__module__.partition(".")[0] == "numpy":
-        return bool((value > 0).all()) if rule == "positive" else not bool((value < 0).any())
-    return True
+        return bool(_RULES[rule](value))
+    return type(value).__module__.partition(".")[0] != "numpy" or bool(_RULES[rule](value).all())
 
 
 def _numeric(value: Array) -> bool:
-    if isinstance(value, (bool, str, bytes)) or value is None:
+    if isinstance(value, bool):
         return False
     if _scalar(value):
-        return True
+        return isinstance(value, float) or abs(value) <= _LARGEST
     dtype = getattr(value, "dtype", None)
-    return dtype is not None and getattr(dtype, "kind", "f") in "iuf"
+    # Half precision ends at 65504: a batch times a context would silently be infinite.
+    return dtype is not None and getattr(dtype, "kind", "f") in "iuf" and str(dtype) != "float16"
+
+
+def shown(value: object) -> str:
+    """What was given, for an error message: on one line and not too long."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "a whole number beyond any float"
+    text = " ".join(line.strip() for line in repr(value).splitlines())
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def nonnegative(name: str, value: Array) -> Array:
@@ -95,12 +126,21 @@ def nonnegative(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the argument, the value given and what is allowed. NaN passes.
     """
-    if value.__class__ is float or value.__class__ is int:
-        if not value < 0:
-            return value
-    elif _numeric(value) and _holds(value, "nonnegative"):
+    if (value.__class__ is float and not value < 0) or (value.__class__ is int and 0 <= value <= _LARGEST):
+        return value  # the common cases, fast
+    if _obeys(value, "nonnegative"):
         return value
-    raise ValueError(f"{name} must be a number, or an array of numbers, of at least 0, not {value!r}.")
+    raise ValueError(f"{name} must be a number, or an array of numbers, of at least 0, not {shown(value)}.")
+
+
+def finite(name: str, value: Array) -> Array:
+    """`value` unchanged if it is a finite number, or an array of numbers, none below zero.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if _obeys(value, "finite"):
+        return value
+    raise ValueError(f"{name} must be a finite number of at least 0, not {shown(value)}.")
 
 
 def positive(name: str, value: Array) -> Array:
@@ -108,20 +148,32 @@ def positive(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    finite = not _scalar(value) or math.isfinite(value)
-    if _numeric(value) and finite and _holds(value, "positive"):
+    if _obeys(value, "positive"):
         return value
-    raise ValueError(f"{name} must be a finite number above 0, not {value!r}.")
+    raise ValueError(f"{name} must be a finite number above 0, not {shown(value)}.")
 
 
 def count(name: str, value: Array) -> Array:
-    """`value` unchanged if it is a whole number of at least 1 (or an array of positive numbers).
+    """`value` unchanged if it is a whole number of at least 1 and at most 10^15, or an array of such.
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if _scalar(value) and (isinstance(value, bool) or not math.isfinite(value) or value < 1 or value != int(value)):
-        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    return positive(name, value)
+    if _obeys(value, "whole"):
+        return value
+    if not _scalar(value):
+        positive(name, value)
+    most = " and at most 10^15" if _scalar(value) and _MOST < value < math.inf else ""
+    raise ValueError(f"{name} must be a whole number of at least 1{most}, not {shown(value)}.")
+
+
+def whole(name: str, value: Array) -> int:
+    """`value` as an ``int``, for what cannot be an array: no count that follows from it can then overflow.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if getattr(value, "ndim", 0):
+        raise ValueError(f"{name} must be a single whole number of at least 1, not {shown(value)}.")
+    return int(count(name, value))
 
 
 def share(name: str, value: Array) -> Array:
@@ -129,6 +181,16 @@ def share(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if not (_numeric(value) and _holds(value, "positive") and _holds(1.0 - value, "nonnegative")):
-        raise ValueError(f"{name} must be a share above 0 and at most 1, not {value!r}.")
-    return value
+    if _obeys(value, "share"):
+        return value
+    raise ValueError(f"{name} must be a share above 0 and at most 1, not {shown(value)}.")
+
+
+def flag(name: str, value: bool) -> bool:
+    """`value` unchanged if it is a bool: other languages' words for it, such as ``"false"``, count as true in Python.
+
+    Raises ``ValueError`` that names the argument, the value given and what is allowed.
+    """
+    if type(value).__name__ in ("bool", "bool_"):  # Python's own and NumPy's
+        return value
+    raise ValueError(f"{name} must be True or False, not {shown(value)}.")

@@ -7,7 +7,7 @@ Prices are per chip and hour, on demand, and go out of date first: pass your own
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaling._array import count, nonnegative, positive
+from scaling._array import nonnegative, positive, shown, whole
 from scaling.units import GB, TB, TFLOP, dtype_bytes
 
 
@@ -45,17 +45,17 @@ class Chip:
     def __post_init__(self) -> None:
         for name in ("memory", "device_memory", "bandwidth", "link_bandwidth"):
             positive(f"Chip.{name}", getattr(self, name))
-        count("Chip.link_axes", self.link_axes)
-        count("Chip.fast_domain", self.fast_domain)
+        for name in ("link_axes", "fast_domain"):
+            object.__setattr__(self, name, whole(f"Chip.{name}", getattr(self, name)))
         if not isinstance(self.flops, Mapping) or not self.flops:
-            raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {self.flops!r}.")
+            raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {shown(self.flops)}.")
         for dtype, rate in self.flops.items():
             dtype_bytes(dtype, "Chip.flops")
             positive(f"Chip.flops[{dtype!r}]", rate)
         if not isinstance(self.slices, tuple):
-            raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {self.slices!r}.")
+            raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {shown(self.slices)}.")
         for size in self.slices:
-            count("Chip.slices", size)
+            whole("Chip.slices", size)
         nonnegative("Chip.price", self.price)
         if isinstance(self.price, float) and self.price == float("inf"):
             raise ValueError(f"Chip.price must be a finite number of at least 0, not {self.price!r}.")
@@ -218,7 +218,7 @@ _TEXT_PRICE = "Google Cloud list price of 2025-02, as quoted in scaling-book par
 # The chapter's own rounded constants, so that its numbers can be checked to the digit.
 H100_TEXT = replace(
     H100,
-    name="H100 (as in the text)",
+    name="H100 (text)",
     flops=_rates(bf16=990 * TFLOP, fp8=1980 * TFLOP, int8=1980 * TFLOP),
     price=10.8,
     price_source=_TEXT_PRICE,
@@ -228,7 +228,7 @@ H100_TEXT = replace(
 
 TPU_V5E_TEXT = replace(
     TPU_V5E,
-    name="TPU v5e (as in the text)",
+    name="TPU v5e (text)",
     bandwidth=810 * GB,
     flops=_rates(bf16=197 * TFLOP, int8=394 * TFLOP),
     link_bandwidth=45 * GB,
@@ -240,7 +240,7 @@ TPU_V5E_TEXT = replace(
 
 TPU_V5P_TEXT = replace(
     TPU_V5P,
-    name="TPU v5p (as in the text)",
+    name="TPU v5p (text)",
     link_bandwidth=90 * GB,
     price=4.2,
     price_source=_TEXT_PRICE,

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from scaling import chips, models
 from scaling.deployment import Deployment
@@ -16,8 +17,20 @@ CHIPS = {name.lower(): chip for name, chip in vars(chips).items() if any(chip is
 MODELS = {"8b": models.LLAMA3_8B, "70b": models.LLAMA3_70B, "405b": models.LLAMA3_405B}
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line instead of the whole usage."""
+        sys.exit(_refuse(f"{message} (--help lists what there is)"))
+
+
+def _refuse(message: object) -> int:
+    line = " ".join(str(message).split())
+    print(f"scaling: {line if len(line) <= 300 else f'{line[:297]}...'}", file=sys.stderr)
+    return 2
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m scaling",
         description="How large a model is, the fewest chips that hold it, and how long a decode step takes at best.",
         epilog="Example: python -m scaling 70b --chip h100 --weights fp8 --kv fp8 --batch 32 --context 8192",
@@ -49,7 +62,7 @@ def report(d: Deployment, batch: int, context: int) -> str:
     step = decode_step(d, batch, context)
     held = f"{batch} sequences of {context:,} tokens"
     lines += [
-        f"Fewest {d.chip.name} for {held}: {fewest} (up to {max_batch(d, context)} fit)",
+        f"Fewest {d.chip.name} for {held}: {fewest} (up to {number(max_batch(d, context))} fit)",
         f"Decode step there, at best: {number(step.total / ms)} ms; the longest term is the {step.bound}",
     ]
     return "\n".join(lines)
@@ -62,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model = MODELS.get(given.model.lower()) or models.from_hf_config(given.model)
         d = Deployment(model=model, chip=CHIPS[given.chip], weights=given.weights, kv=given.kv)
         print(report(d, given.batch, given.context))
+    except FileNotFoundError as error:
+        return _refuse(f"{error}: give {', '.join(MODELS)} or the path of a config.json.")
     except (ValueError, OSError) as error:
-        print(f"scaling: {error}", file=sys.stderr)
-        return 2
+        return _refuse(error)
     return 0

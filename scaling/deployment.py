@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from scaling._array import Array, count, maximum, nonnegative, share
+from scaling._array import Array, count, finite, maximum, share, shown
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes
@@ -30,9 +30,7 @@ class Efficiency:
     def __post_init__(self) -> None:
         share("Efficiency.bandwidth", self.bandwidth)
         share("Efficiency.flops", self.flops)
-        nonnegative("Efficiency.layer_seconds", self.layer_seconds)
-        if not self.layer_seconds < float("inf"):
-            raise ValueError(f"Efficiency.layer_seconds must be a finite time, not {self.layer_seconds!r}.")
+        finite("Efficiency.layer_seconds", self.layer_seconds)
         if self.links is not None:
             share("Efficiency.links", self.links)
 
@@ -71,15 +69,16 @@ class Deployment:
     def __post_init__(self) -> None:
         for name, kind in (("model", Model), ("chip", Chip), ("efficiency", Efficiency)):
             if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {kind.__name__} record, not {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be a {kind.__name__} record, not {shown(getattr(self, name))}.")
         count("chips", self.chips)
         dtype_bytes(self.weights, "weights")
         dtype_bytes(self.kv, "kv")
         self.chip.rate(self.compute)
         share("usable", self.usable)
         for name, allowed in (("params", PARAMS), ("kv_split", KV_SPLIT)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}.")
 
     @cached_property
     def stored_params(self) -> float:
@@ -111,17 +110,17 @@ class Deployment:
     @cached_property
     def memory(self) -> Array:
         """Bytes that weights and cache may fill, all chips. [B]"""
-        return self.chips * self.chip.memory * self.usable
+        return 1.0 * self.chips * self.chip.memory * self.usable
 
     @cached_property
     def bandwidth(self) -> Array:
         """Memory bandwidth of all chips, N W, times the efficiency. [B/s]"""
-        return self.chips * self.chip.bandwidth * self.efficiency.bandwidth
+        return 1.0 * self.chips * self.chip.bandwidth * self.efficiency.bandwidth
 
     @cached_property
     def flops(self) -> Array:
         """Arithmetic rate of all chips in the compute dtype, N C, times the efficiency. [FLOP/s]"""
-        return self.chips * self.chip.rate(self.compute) * self.efficiency.flops
+        return 1.0 * self.chips * self.chip.rate(self.compute) * self.efficiency.flops
 
 
 def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:

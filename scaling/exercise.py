@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from scaling._array import plain
+
 RTOL = 1e-6
 
 # A constant ratio between two answers usually has a name.
@@ -60,31 +62,39 @@ def check(
 
 def _answer(mine: Callable[..., Any], case: Mapping[str, Any]) -> Any:
     try:
-        return mine(**case)
-    except Exception as error:  # a reader's code may fail in any way; the lesson goes on
+        return plain(mine(**case))
+    except (Exception, SystemExit) as error:  # a reader's code may fail in any way; the lesson goes on
         return error
 
 
 def _same(answer: Any, expected: Any) -> bool:
-    if isinstance(answer, bool) or isinstance(expected, bool) or isinstance(expected, str):
-        return type(answer) is type(expected) and answer == expected
+    expected = plain(expected)
+    if isinstance(answer, (bool, str)) or isinstance(expected, (bool, str)):
+        return type(answer) is type(expected) and bool(answer == expected)
     try:
-        return math.isclose(float(answer), float(expected), rel_tol=RTOL)
-    except (TypeError, ValueError, OverflowError):
+        return math.isclose(_number(answer), _number(expected), rel_tol=RTOL)
+    except Exception:  # not a number, in one way or another
         return False
 
 
 def _ratio(answer: Any, expected: Any) -> float:
     try:
-        return float(answer) / float(expected)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return _number(answer) / _number(expected)
+    except Exception:  # not a number, or over zero
         return math.nan
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (str, bytes, bytearray)):
+        raise TypeError("text is not a number, also when it reads like one")
+    return float(value)
 
 
 def _wrong(case: Mapping[str, Any], answer: Any, expected: Any) -> str:
     inputs = ", ".join(f"{name}={value!r}" for name, value in case.items())
-    if isinstance(answer, Exception):
-        return f"Not yet. With {inputs}: your function stopped with {type(answer).__name__}: {answer}"
+    if isinstance(answer, (Exception, SystemExit)):
+        said = _clipped(lambda: f"{type(answer).__name__}: {answer}", answer, 200)
+        return f"Not yet. With {inputs}: your function stopped with {said}"
     if answer is None or answer is ...:
         return f"Not yet. With {inputs}: your function returned {answer!r}, expected {_short(expected)}."
     ratio = _ratio(answer, expected)
@@ -93,11 +103,17 @@ def _wrong(case: Mapping[str, Any], answer: Any, expected: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return _clipped(lambda: f"{value:.6g}" if is_number else repr(value), value, 60)
+
+
+def _clipped(write: Callable[[], str], value: Any, longest: int) -> str:
+    """What `write` says of the value, on one line and not too long."""
     try:
-        text = repr(value) if isinstance(value, bool) or not isinstance(value, (int, float)) else f"{value:.6g}"
+        text = " ".join(write().split())
     except Exception as error:  # a whole number beyond any float, or an object that cannot show itself
-        text = f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
-    return text if len(text) <= 60 else text[:57] + "..."
+        text = f"a value of type {type(value).__name__} that cannot be shown ({type(error).__name__})"
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _cause(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from scaling._array import Array, maximum, nonnegative, share, where
+from scaling._array import Array, flag, maximum, nonnegative, share, where
 from scaling.deployment import Deployment
 from scaling.sharding import collective_time
 
@@ -79,9 +79,9 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
     """
     S, P = nonnegative("tokens", tokens), d.step_params
     work = 2.0 * P * S
-    if attention:
+    if flag("attention", attention):
         L, H = d.model.layers, d.model.head_dim
         work = work + 2.0 * S * S * d.model.q_heads * H * L
     if mfu is None:
         return work / d.flops
-    return work / (d.chips * d.chip.rate(d.compute) * share("mfu", mfu))
+    return work / (1.0 * d.chips * d.chip.rate(d.compute) * share("mfu", mfu))

@@ -32,7 +32,7 @@ def grouped_weight_bytes(
     count("group", group)
     quantised = model.attention_params + model.mlp_params
     wide = model.vocab_params + model.norm_params
-    return quantised * (bits + (scale_bits + zero_bits) / group) / 8 + wide * 2.0
+    return quantised * (bits + (1.0 * scale_bits + zero_bits) / group) / 8 + wide * 2.0
 
 
 def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scaling._array import count, positive
+from scaling._array import flag, positive, whole
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window"):
-            count(f"Model.{name}", getattr(self, name))
+            object.__setattr__(self, name, whole(f"Model.{name}", getattr(self, name)))
         positive("Model.nominal_params", self.nominal_params)
+        flag("Model.tied_embeddings", self.tied_embeddings)
         if self.q_heads % self.kv_heads:
             raise ValueError(
                 f"Model.q_heads must be a multiple of Model.kv_heads, not {self.q_heads} over {self.kv_heads}."
@@ -91,11 +92,15 @@ class Model:
         return 2 * L * K * H * b
 
 
+# Entries of models that are not what `Model` describes: mixtures of experts, and caches of a latent vector.
+_NOT_DENSE = ("num_local_experts", "num_experts", "n_routed_experts", "kv_lora_rank")
+
+
 def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
     """A `Model` from a Hugging Face ``config.json``, given as a path or as the dictionary it holds.
 
     Raises ``FileNotFoundError`` for a missing file, and ``ValueError`` for a file that is not a JSON object, for a
-    missing entry (it is named) or for a value that is not a usable count.
+    missing entry (it is named), for a value that is not a usable count or for a model that is not dense.
     """
     # Reading files is the one thing here that needs more than arithmetic, so it loads its modules only then.
     entries, name = (config, "") if isinstance(config, Mapping) else _read_json(config)
@@ -108,9 +113,11 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
             raise ValueError(f"config{' ' + name if name else ''} has no entry {key!r}, which a model shape needs.")
         return value
 
-    q_heads, d_model = get("num_attention_heads"), get("hidden_size")
-    count("num_attention_heads", q_heads)
-    count("hidden_size", d_model)
+    for key in _NOT_DENSE:
+        if entries.get(key):
+            raise ValueError(f"config{' ' + name if name else ''} must be of a dense model, without {key!r}.")
+    q_heads = whole("num_attention_heads", get("num_attention_heads"))
+    d_model = whole("hidden_size", get("hidden_size"))
     shape: dict[str, Any] = dict(
         layers=get("num_hidden_layers"),
         d_model=d_model,
@@ -119,7 +126,7 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
         kv_heads=get("num_key_value_heads", q_heads),
         head_dim=get("head_dim", d_model // q_heads),
         vocab=get("vocab_size"),
-        tied_embeddings=bool(entries.get("tie_word_embeddings", False)),
+        tied_embeddings=get("tie_word_embeddings", False),
         context_window=get("max_position_embeddings", 8192),
         source=f"config {name}".strip(),
     )
@@ -136,8 +143,8 @@ def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no config file at {path}")
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a JSON file: {error}") from None
     if not isinstance(entries, dict):
         raise ValueError(f"{path} must hold a JSON object with the model's shape, not a {type(entries).__name__}.")

@@ -1,9 +1,12 @@
 """The latency-throughput front: the batches that no other batch beats on both counts."""
 
+import math
 from typing import NamedTuple
 
+from scaling._array import shown
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
+from scaling.memory import max_batch
 from scaling.throughput import best_batch
 
 
@@ -18,12 +21,17 @@ class Front(NamedTuple):
 def front(d: Deployment, context: float) -> Front:
     """Batch [sequences], step time [s] and throughput [token/s per chip] along the front.
 
-    Every batch from 1 to `best_batch`: below it throughput still grows, beyond it only the step does.
-    Plain numbers only, one context at a time. Empty when not even one sequence fits.
+    Every batch from 1 to `best_batch`: below it throughput still grows, beyond it only the step does. With a cost per
+    layer throughput grows as long as more sequences fit, and the front goes on to `max_batch`.
+    Plain numbers only, one context above 0 at a time. Empty when not even one sequence fits.
 
-    Raises ``ValueError`` for a negative context. Source: audit of chapter 12, section 12.5.
+    Raises ``ValueError`` for an array, and for a context that is negative or not finite. Source: audit of chapter 12,
+    section 12.5.
     """
-    batches = tuple(range(1, int(best_batch(d, context)) + 1))
+    last = max_batch(d, context) if d.efficiency.layer_seconds else best_batch(d, context)
+    if getattr(last, "ndim", 0) or not last < math.inf:
+        raise ValueError(f"front needs one finite context above 0 and one deployment, no arrays, not {shown(context)}.")
+    batches = tuple(range(1, int(last) + 1))
     steps = tuple(decode_step(d, B, context).total for B in batches)
     rates = tuple(B / (d.chips * T) for B, T in zip(batches, steps, strict=True))
     return Front(batches, steps, rates)

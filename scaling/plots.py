@@ -47,6 +47,7 @@ _STYLE: Any = {
     "hatch.linewidth": 0.5,
     "legend.frameon": False,
     "legend.fontsize": 9.5,
+    "legend.handlelength": 2.8,
     "lines.linewidth": 2,
     "svg.hashsalt": "scaling",
     "svg.fonttype": "path",
@@ -179,11 +180,11 @@ def mark(ax: Axes, x: float, text: str, *, height: float = 0.96) -> None:
     """A thin vertical line at `x` with a short label beside it, `height` of the way up."""
     ax.axvline(x, **_GUIDE)
     place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (4, 0), "textcoords": "offset points"}
-    ax.annotate(text, (x, height), va="top", fontsize=9, **place)
+    ax.annotate(text, (x, height), va="top", fontsize=9.5, **place)
 
 
 def level(ax: Axes, y: float, text: str) -> None:
     """A thin horizontal line at `y` with a short label above it at the left."""
     ax.axhline(y, **_GUIDE)
     place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 3), "textcoords": "offset points"}
-    ax.annotate(text, (0.02, y), va="bottom", fontsize=9, **place)
+    ax.annotate(text, (0.02, y), va="bottom", fontsize=9.5, **place)

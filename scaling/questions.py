@@ -8,12 +8,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from scaling._array import flag, shown
+
 RTOL = 0.02
 
 
 def _text(field: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{field} must be a sentence, not {value!r}.")
+        raise ValueError(f"{field} must be a sentence, not {shown(value)}.")
+
+
+def _tuple(field: str, value: object, kind: type) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f"{field} must be a tuple of {kind.__name__}, not {shown(value)}.")
+
+
+def _number(field: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
+        raise ValueError(f"{field} must be a finite number, not {shown(value)}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +39,7 @@ class Option:
     def __post_init__(self) -> None:
         _text("Option.text", self.text)
         _text("Option.feedback", self.feedback)
+        flag("Option.correct", self.correct)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +50,7 @@ class Trap:
     feedback: str
 
     def __post_init__(self) -> None:
+        _number("Trap.value", self.value)
         _text("Trap.feedback", self.feedback)
 
 
@@ -48,6 +62,7 @@ class WrongOrder:
     feedback: str
 
     def __post_init__(self) -> None:
+        _tuple("WrongOrder.order", self.order, str)
         _text("WrongOrder.feedback", self.feedback)
 
 
@@ -68,6 +83,7 @@ class _Question:
     def __post_init__(self) -> None:
         for field in ("id", "prompt", "solution"):
             _text(f"{type(self).__name__}.{field}", getattr(self, field))
+        _tuple(f"hints of question {self.id}", self.hints, str)
         if len(self.hints) != 3:
             raise ValueError(f"hints of question {self.id} must be three sentences, not {len(self.hints)}.")
         for hint in self.hints:
@@ -80,6 +96,7 @@ class _Choice(_Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _tuple(f"options of question {self.id}", self.options, Option)
         if len({option.text for option in self.options}) < len(self.options):
             raise ValueError(f"options of question {self.id} must differ from one another.")
 
@@ -123,6 +140,8 @@ class Ordering(_Question):
         super().__post_init__()
         _text("Ordering.right", self.right)
         _text("Ordering.other", self.other)
+        _tuple(f"items of question {self.id}", self.items, str)
+        _tuple(f"traps of question {self.id}", self.traps, WrongOrder)
         if len(set(self.items)) < 3 or len(set(self.items)) < len(self.items):
             raise ValueError(f"items of question {self.id} must be three or more that differ.")
         for trap in self.traps:
@@ -147,8 +166,15 @@ class Numeric(_Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         _text("Numeric.right", self.right)
-        if not abs(self.answer) < float("inf") or self.answer == 0:
+        _tuple(f"traps of question {self.id}", self.traps, Trap)
+        for field in ("answer", "rtol"):
+            _number(f"{field} of question {self.id}", getattr(self, field))
+        if self.answer == 0:
             raise ValueError(f"answer of question {self.id} must be a finite number other than 0, not {self.answer!r}.")
+        if not isinstance(self.unit, str):
+            raise ValueError(f"unit of question {self.id} must be text, not {shown(self.unit)}.")
+        if not 0 <= self.rtol < 1:
+            raise ValueError(f"rtol of question {self.id} must be at least 0 and below 1, not {self.rtol!r}.")
         values = [self.answer, *(trap.value for trap in self.traps)]
         for i, one in enumerate(values):
             for other in values[i + 1 :]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from scaling._array import Array, divide, nonnegative
+from scaling._array import Array, divide, nonnegative, shown, whole
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes, hour
@@ -33,7 +33,9 @@ def critical_batch(
     C, W, b_w = chip.rate(compute), chip.bandwidth, dtype_bytes(weights, "weights")
     if matmul is None:
         return C * b_w / (2 * W)
-    D, F = matmul
+    if not isinstance(matmul, tuple) or len(matmul) != 2:
+        raise ValueError(f"matmul must be a pair of widths, (D, F), not {shown(matmul)}.")
+    D, F = (whole("matmul", width) for width in matmul)
     b_act = dtype_bytes("bf16")
     spare = 2.0 * D * F * W - C * (D + F) * b_act
     if spare <= 0:

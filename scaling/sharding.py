@@ -1,6 +1,6 @@
 """What splitting costs: link bandwidth, collectives, and how far tensor parallelism reaches."""
 
-from scaling._array import Array, count, nonnegative, where
+from scaling._array import Array, count, divide, flag, nonnegative, shown, where
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.units import dtype_bytes
@@ -16,9 +16,9 @@ def link_bandwidth(chip: Chip, *, axes: int | None = None, wrap: bool = False) -
     Source: scaling-book part 2 (TPU) and the GPU chapter.
     """
     axes = chip.link_axes if axes is None else axes
-    if axes not in range(1, chip.link_axes + 1):
-        raise ValueError(f"axes must be a whole number from 1 to {chip.link_axes} on {chip.name}, not {axes!r}.")
-    return axes * chip.link_bandwidth * (2 if wrap else 1)
+    if isinstance(axes, bool) or hasattr(axes, "__len__") or axes not in range(1, chip.link_axes + 1):
+        raise ValueError(f"axes must be a whole number from 1 to {chip.link_axes} on {chip.name}, not {shown(axes)}.")
+    return axes * chip.link_bandwidth * (2 if flag("wrap", wrap) else 1)
 
 
 def matmul_collective_time(
@@ -66,7 +66,7 @@ def tp_limit(
     """Ways of tensor parallelism beyond which a matmul waits for the links. [ways]
 
     Without a batch, against arithmetic: ``Y = 2 F W_link / (C b_act)``.
-    With one, against reading the weights: ``Y = F b_w W_link / (B b_act W)``.
+    With one, against reading the weights: ``Y = F b_w W_link / (B b_act W)``; infinite for a batch of 0.
 
     Leaves out hop latency, and how many KV heads there are to split: both lower the limit.
 
@@ -76,8 +76,8 @@ def tp_limit(
     """
     F, W_link = count("d_ff", d_ff), link_bandwidth(chip, axes=axes, wrap=wrap)
     b_w, b_act = dtype_bytes(weights, "weights"), dtype_bytes(activations, "activations")
+    C, W = chip.rate(compute), chip.bandwidth
     if batch is None:
-        C = chip.rate(compute)
         return 2.0 * F * W_link / (C * b_act)
-    B, W = nonnegative("batch", batch), chip.bandwidth
-    return F * b_w * W_link / (1.0 * B * b_act * W)
+    B = nonnegative("batch", batch)
+    return divide(F * b_w * W_link, 1.0 * B * b_act * W)

@@ -5,14 +5,18 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from scaling._array import plain, shown
+
 
 class Table:
     """Rows under a header. Notebooks show it as HTML that scrolls inside its box; ``print`` shows aligned text."""
 
     def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> None:
         self.header = [str(name) for name in header]
+        if not self.header:
+            raise ValueError("header must name at least one column, not be empty.")
         self.rows = [[number(cell) for cell in row] for row in rows]
-        self.caption = caption
+        self.caption = str(caption)
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"rows must have {len(self.header)} cells, as the header has, not {len(row)}: {row}.")
@@ -41,7 +45,8 @@ def _row(cells: Sequence[str]) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> Table:
     """A table of `rows` under `header`. Numbers are shown with `number`; text as it is.
 
-    Raises ``ValueError`` for a row that is longer or shorter than the header.
+    Raises ``ValueError`` for a row that is longer or shorter than the header, and for a cell that is neither a number
+    nor text.
     """
     return Table(header, rows, caption)
 
@@ -50,20 +55,27 @@ def number(value: Any, digits: int = 4) -> str:
     """A number for people: `digits` significant digits, thousands separated, no exponent between 0.001 and 1e12.
 
     Whole numbers keep all their digits. Text passes; True and False become yes and no.
+
+    Raises ``ValueError`` for anything else.
     """
+    value = plain(value)
     if isinstance(value, str):
         return value
-    if value is True or value is False or type(value).__name__ == "bool":
+    if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    value = float(value)
+    try:
+        if isinstance(value, int):
+            return f"{value:,}"
+        value = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"a cell must be a number, text, True or False, not {shown(value)}.") from None
     if value != value or value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "-∞" if value < 0 else "–"
     if value == 0:
         return "0"
     if not 1e-3 <= abs(value) < 1e12:
-        return f"{value:.{digits - 1}e}"
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{rounded:,.{max(0, decimals)}f}" if decimals > 0 else f"{value:,.0f}"

@@ -53,7 +53,7 @@ def mfu(d: Deployment, batch: Array, context: Array) -> Array:
 
     Raises ``ValueError`` for a negative batch or context. Source: Chowdhery et al., PaLM, 2022, appendix B.
     """
-    P, peak = d.step_params, d.chips * d.chip.rate(d.compute)
+    P, peak = d.step_params, 1.0 * d.chips * d.chip.rate(d.compute)
     return 2.0 * P * tokens_per_second(d, batch, context) / peak
 
 
@@ -134,7 +134,8 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
 def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:
     """Smallest batch with full throughput, or the largest that memory and the step limit allow. [sequences]
 
-    ``min(ceil(B_crit), max_batch, B at which T_step = max_step)``. More only adds latency. 0 when nothing is possible.
+    ``min(ceil(B_crit), max_batch, B at which T_step = max_step)``. More only adds latency (with a cost per layer, which
+    more sequences share, it also adds a little throughput). 0 when nothing is possible.
 
     `max_step`: longest step allowed (the TPOT limit). [s]
 
@@ -155,5 +156,5 @@ def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, pric
     Raises ``ValueError`` for a negative batch, context or price. Source: audit of chapter 12, Q4.
     """
     price = d.chip.price if price is None else nonnegative("price", price)
-    per_second = d.chips * price / hour
+    per_second = 1.0 * d.chips * price / hour
     return divide(per_second * 1e6, tokens_per_second(d, batch, context))

@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+from asyncio import CancelledError
 from pathlib import Path
 
 import nbformat
@@ -51,39 +52,59 @@ def execute(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=120, record_timing=False, kernel_name="python3", resources=resources).execute()
-    text = nbformat.writes(normalised(notebook, path.stem))
+    _replace(path.resolve(), nbformat.writes(normalised(notebook, path.stem)) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then move into place: it is never half written, and nothing else is left behind."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-        file.write(text + "\n")
-    os.chmod(file.name, path.stat().st_mode & 0o777)
-    os.replace(file.name, path)
+        try:
+            file.write(text)
+            file.close()
+            os.chmod(file.name, path.stat().st_mode & 0o777)
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    if isinstance(error, CellExecutionError):
+        text = f"a cell failed with {error.ename}: {error.evalue}"
+    else:
+        text = str(error) or f"the run was stopped ({type(error).__name__})"
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())[:300]
 
 
 def main(arguments: list[str]) -> int:
-    """Execute each notebook named; 2 for a path that is not a notebook, 1 for a cell that failed, else 0."""
+    """Execute the notebooks named; 2 for a path that is no notebook, 1 for one that did not run to its end, else 0."""
     if not arguments or set(arguments) & {"-h", "--help"}:
         print("Usage: python book/_tools/execute.py NOTEBOOK...  (such as book/02_memory.ipynb)")
         return 0 if arguments else 2
     paths = [Path(argument) for argument in arguments]
     for path in paths:
-        if not path.is_file() or path.suffix != ".ipynb":
+        if path.suffix != ".ipynb" or not os.path.isfile(path):
             print(f"execute: there is no notebook at {path}; give paths that end in .ipynb.", file=sys.stderr)
             return 2
         try:
             nbformat.read(path, as_version=4)
         except Exception as error:
-            print(f"execute: {path} is not a readable notebook: {str(error).splitlines()[0]}", file=sys.stderr)
+            print(f"execute: {path} is not a readable notebook: {_said(error)}", file=sys.stderr)
             return 2
     for path in paths:
         start = time.perf_counter()
         try:
             execute(path)
-        except CellExecutionError as error:
-            last = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[-1]
-            print(f"execute: a cell of {path} failed, the file is unchanged: {last}", file=sys.stderr)
+        except Exception as error:  # a cell, the kernel or the disk: none of them may cost the file
+            print(f"execute: {path} is unchanged: {_said(error)}", file=sys.stderr)
             return 1
         print(f"{path}  {time.perf_counter() - start:.1f} s", flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (KeyboardInterrupt, CancelledError):
+        sys.exit("execute: stopped; a notebook that had not run to its end is unchanged.")

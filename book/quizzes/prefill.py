@@ -77,6 +77,10 @@ TTFT = Numeric(
             feedback="That is one token of the prompt. All of them must pass before the first one comes out.",
         ),
         Trap(
+            value=prefill_time(SLICE, PROMPT, mfu=MFU) / SLICE.chips,
+            feedback="You divided by the 16 chips twice: their FLOP/s are counted together already.",
+        ),
+        Trap(
             value=_with_attention,
             feedback=(
                 "You added attention's own FLOPs. That is the sharper number; the question leaves them out, "
@@ -111,7 +115,7 @@ FINISHING = Numeric(
     id="07-finishing",
     prompt=f"{_EVICTION} How many sequences finish per step, on average?",
     answer=_leaving.sequences,
-    unit="sequences",
+    unit="sequences per step",
     rtol=0.01,
     right=(
         f"One every {number(round(1 / _leaving.sequences))} steps. It is a count, not a share: put no percent sign behind it. "
@@ -141,6 +145,14 @@ FINISHING = Numeric(
             value=eviction_rate(BATCH, PROMPT, SHORT).sequences,
             feedback=f"That is for answers of {SHORT} tokens, which belong to another calculation of the text.",
         ),
+        Trap(
+            value=eviction_rate(BATCH, 0, PROMPT).sequences,
+            feedback=f"You divided by the prompt. It is read before the first step; what takes steps are the {LONG:,} tokens generated.",
+        ),
+        Trap(
+            value=100 * _leaving.share,
+            feedback="That is the share of the batch that finishes, in percent. The question asks how many sequences that is.",
+        ),
     ),
     hints=(
         "How many steps does one sequence stay? How many sequences stay at once?",
@@ -154,7 +166,7 @@ EVICTED = Numeric(
     id="07-evicted",
     prompt=f"{_EVICTION} How many cached tokens are freed per step, on average? Give the exact number.",
     answer=_leaving.tokens,
-    unit="tokens",
+    unit="tokens per step",
     rtol=0.0,
     right=(
         f"Each sequence leaves with {PROMPT + LONG:,} tokens. It balances: {BATCH} tokens a step are generated, and new "
@@ -180,6 +192,18 @@ EVICTED = Numeric(
         Trap(
             value=float(BATCH * (PROMPT + LONG)),
             feedback=f"That is the whole batch. Only 1 in {LONG:,} of it leaves in a step.",
+        ),
+        Trap(
+            value=eviction_rate(1, PROMPT, LONG).tokens,
+            feedback=f"That is the part of one sequence. There are {BATCH} of them, any of which may finish.",
+        ),
+        Trap(
+            value=eviction_rate(BATCH, PROMPT, SHORT).tokens,
+            feedback=f"That is for answers of {SHORT} tokens, which belong to another calculation of the text.",
+        ),
+        Trap(
+            value=_leaving.sequences,
+            feedback="Those are the sequences that leave. Each takes all its cached tokens with it.",
         ),
     ),
     hints=(
@@ -218,6 +242,18 @@ PER_SERVER = Numeric(
             feedback=f"You took {LONG:,} tokens from the question on eviction. Here an answer has {SHORT}.",
         ),
         Trap(
+            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, 1, 1),
+            feedback="You compared the two times only. A decode server needs 512 steps for an answer, and writes 32 answers at once.",
+        ),
+        Trap(
+            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, 1 / BATCH, SHORT),
+            feedback="You divided by the batch. More sequences at once means more answers finished, and more prompts wanted.",
+        ),
+        Trap(
+            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, BATCH, PROMPT),
+            feedback=f"You took the prompt's tokens. Only generated tokens take decode steps, and here they are {SHORT}.",
+        ),
+        Trap(
             value=TEXT_RATIO / ms,
             feedback="A thousand times too many: 0.91 is in seconds, 19 in milliseconds. Use one unit for both.",
         ),
@@ -252,7 +288,7 @@ def _off(said: float, computed: float) -> bool:
 INCONSISTENT = Single(
     id="07-inconsistent",
     prompt=(
-        "The sum took 910 ms (16 v5e, 40 % MFU, 8,192 tokens), a batch of 32, steps of 19 ms and answers of 512 tokens. "
+        "All in bf16, the sum took 910 ms (16 v5e, 40 % MFU, 8,192 tokens), a batch of 32, steps of 19 ms and answers of 512 tokens. "
         "Which input does not belong with the others?"
     ),
     options=(
@@ -365,7 +401,7 @@ LOWERS = Multiple(
     id="07-what-lowers",
     prompt=(
         f"Servers of 16 v5e, prompts of {PROMPT:,} tokens, a decode batch of {BATCH}, answers of {SHORT} tokens, all bf16: "
-        "the ratio of prefill to decode servers is R. Which changes lower R? Tick all."
+        "the ratio of prefill to decode servers is R. Which changes lower R? Tick all that do."
     ),
     options=(
         Option(

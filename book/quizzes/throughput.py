@@ -87,11 +87,18 @@ CRITICAL_H100 = Numeric(
         ),
         Trap(
             value=critical_batch(H100_TEXT, "bf16", "int8"),
-            feedback="The other way round: you read bf16 weights and multiplied at the int8 rate. Here the bytes are int8 and the rate is bf16.",
+            feedback=(
+                "Four times too many. Either the dtypes are the other way round (here the bytes are int8 and the rate is bf16), "
+                "or you multiplied by the 2 that divides: two FLOPs per weight make the chip busy sooner."
+            ),
         ),
         Trap(
             value=_h100["int4"],
             feedback="That is int4, or a factor 2 taken off twice. An int8 weight is one whole byte.",
+        ),
+        Trap(
+            value=1 / _h100["int8"],
+            feedback="Upside down: that is W over C. A faster C needs a larger batch to be busy, so C goes on top.",
         ),
     ),
     hints=(
@@ -120,12 +127,23 @@ CRITICAL_V5E = Numeric(
             feedback="That is bf16 arithmetic. The int8 units are twice as fast, so they need twice the batch to be busy.",
         ),
         Trap(
-            value=2 * _v5e,
-            feedback="You counted one FLOP per weight and sequence. A multiplication and an addition make two.",
+            value=critical_batch(TPU_V5E_TEXT, "bf16", "int8"),
+            feedback=(
+                "Twice too many. Either you read two bytes a weight, as for bf16, or you counted one FLOP per weight and "
+                "sequence where a multiplication and an addition make two."
+            ),
         ),
         Trap(
             value=_v5e / 4,
             feedback="You halved where the rate doubles: a faster unit must be given more work per byte, not less.",
+        ),
+        Trap(
+            value=2 * critical_batch(TPU_V5E_TEXT, "bf16", "int8"),
+            feedback="You multiplied by the 2 that divides: each weight gives two FLOPs of work per sequence, so fewer sequences are needed.",
+        ),
+        Trap(
+            value=1 / _v5e,
+            feedback="Upside down: that is W over C. A faster C needs a larger batch to be busy, so C goes on top.",
         ),
     ),
     hints=(
@@ -143,17 +161,33 @@ _sequence = cache_bytes(BF16, 1, CONTEXT)
 MAX_BATCH = Numeric(
     id="04-max-batch",
     prompt=(
-        "LLaMA 3-70B (70e9 parameters) on 16 TPU v5e of 16 GB, weights and cache both in bf16. "
+        "LLaMA 3-70B (70e9 parameters, 80 layers, 8 KV heads of size 128) on 16 TPU v5e of 16 GB, weights and cache both in bf16. "
         f"How many sequences of {CONTEXT:,} tokens fit?"
     ),
     answer=_full(BF16),
     unit="sequences",
-    rtol=0.03,  # 42, from the exact parameters, is as good an answer
+    rtol=0.01,
     right=(
         f"{number((BF16.memory - weight_bytes(BF16)) / GB)} GB are left, and a sequence takes {number(_sequence / GB)} GB. With the exact "
         f"parameters it is {_full(replace(BF16, params='exact'))}: this number sits on an edge."
     ),
     traps=(
+        Trap(
+            value=_full(replace(BF16, params="exact")),
+            feedback="You took the exact parameters. That is the sharper count; the question gives 70e9, so that you can compare with the text.",
+        ),
+        Trap(
+            value=_full(BF16) + 1,
+            feedback="You rounded up. The last sequence would fit only in part, so it does not fit: round down.",
+        ),
+        Trap(
+            value=_full(replace(BF16, weights="int8")),
+            feedback="Those are int8 weights, one byte each. In bf16 they take 140 GB.",
+        ),
+        Trap(
+            value=_full(replace(BF16, model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads))),
+            feedback="You cached keys and values for all 64 query heads. They share 8 KV heads, and only those are cached.",
+        ),
         Trap(
             value=_full(replace(BF16, kv="int8")),
             feedback="Twice too many: that is an int8 cache, or the factor 2 for keys and values is missing.",
@@ -273,11 +307,11 @@ _top = plateau(CARD, CONTEXT)
 PLATEAU = Numeric(
     id="04-plateau",
     prompt=(
-        "H100 (3.35 TB/s, 990 TFLOP/s), LLaMA 3-70B (70e9 parameters), int8 cache of 163,840 B per token. "
-        f"At {CONTEXT:,} tokens, which throughput per card does no batch exceed, however large?"
+        "H100 (3.35 TB/s, 990 TFLOP/s in bf16), LLaMA 3-70B (70e9 parameters), int8 cache of 163,840 B per token. "
+        f"At {CONTEXT:,} tokens of context, which throughput of one card does no batch exceed, however large?"
     ),
     answer=_top,
-    unit="token/s",
+    unit="tokens/s per card",
     right="Each further token costs the reading of one cache and one pass of arithmetic, in turn. The weights are shared by ever more and drop out.",
     traps=(
         Trap(
@@ -288,6 +322,14 @@ PLATEAU = Numeric(
         Trap(
             value=1 / _one.cache,
             feedback="You counted the reading of the cache only. The arithmetic comes on top: attention and matmuls take turns.",
+        ),
+        Trap(
+            value=1 / (_one.cache + _one.compute / 2),
+            feedback="You halved the arithmetic: one FLOP per parameter where two are needed, or the fp8 rate where the arithmetic is bf16.",
+        ),
+        Trap(
+            value=tokens_per_second_per_chip(CARD, 1, CONTEXT),
+            feedback="You gave each token a reading of all weights. That is a batch of one; in a huge batch the reading is shared until nothing is left.",
         ),
         Trap(
             value=plateau(replace(CARD, kv="int4"), CONTEXT),
@@ -324,7 +366,7 @@ def _times(pair: list[float], factor: float) -> bool:
 
 PAST_CRITICAL = Multiple(
     id="04-past-critical",
-    prompt="The batch grows from the critical batch to twice that, and everything still fits. What happens? Tick all.",
+    prompt="The batch grows from the critical batch to twice that, and everything still fits. What happens? Tick all that are true.",
     options=(
         Option(
             text="A step takes longer",

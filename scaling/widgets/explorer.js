@@ -88,7 +88,7 @@ export const fits = (f, at) => f.need > 0 && f.need <= at.chips;
 export function advice(f, at, list) {
   const percent = (x) => `${Math.round(100 * x)} %`, n = (x) => number(Math.floor(x));
   if (!fits(f, at)) {
-    const where = f.need > 0 ? `Does not fit: needs ${f.need} chips` : "Fits on no slice of this chip";
+    const where = f.need > 0 ? `Does not fit: needs ${f.need} chips` : "This batch fits on no number of these chips";
     const room = f.weight_bytes > f.memory ? "The weights alone are larger than the memory"
       : f.max_batch < 1 ? "Not even one sequence of this length fits" : `At this context ${n(f.max_batch)} at most fit`;
     return `${where}. ${room} on ${at.chips === 1 ? "one chip" : `${at.chips} chips`}.`;

@@ -16,7 +16,7 @@ const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const plain = (text) =>
   text
     .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g, (run) => `^${[...run].map((c) => ({ "⁺": "", "⁻": "-" })[c] ?? SUPER.indexOf(c)).join("")}`)
-    .normalize("NFKC").replace(/[−–‐]/g, "-").replace(/[’‘]/g, "'").replace(/\s+/g, " ").trim();
+    .normalize("NFKC").replace(/[−–‐]/g, "-").replace(/[’‘]/g, "'").replace(/\s+/g, " ").replace(/\bper cent\b/gi, "percent").trim();
 
 /** A run of digits and separators as a number, NaN when it can be read in no way. @param {string} run */
 function digits(run) {
@@ -141,11 +141,18 @@ export function parseQuantity(text, asked) {
   const [kind, wanted] = [dimensions(unit, true), asked || "a plain number"];
   if (!rest && kind) return { say: `A number needs its unit here: give it in ${asked}, or any unit of that kind.` };
   if (!rest) return { values: unit.size === 1 ? [value] : [value * unit.size, value], unit, doubt };
+  const counts = dimensions(unit, false);
+  if (counts && !kind && /%|percent|pct/i.test(rest)) {
+    return { say: `A percent sign makes that a share, not a count. This question asks for ${wanted}.` };
+  }
   const typed = parseUnit(rest, unit);
   if ("say" in typed) return { say: `${typed.say} This question asks for ${wanted}.` };
-  const [typedKind, counts, typedCounts] = [dimensions(typed, true), dimensions(unit, false), dimensions(typed, false)];
+  const typedKind = dimensions(typed, true);
+  // What was counted must agree; of what it was counted per ("tokens/step" for "tokens") a count may say more or less.
+  const other = Object.entries(typed.dims).some(([d, power]) =>
+    power && !PHYSICAL.includes(d) && power !== unit.dims[d] && (kind || power > 0));
   const rate = /flops$/i.test(rest) && typedKind === "FLOP" && kind === "FLOP s-1"; // TFLOPS, as vendors write it
-  if ((typedKind !== kind && !rate) || (counts && typedCounts && counts !== typedCounts)) {
+  if ((typedKind !== kind && !rate) || (counts && other)) {
     const what = typedKind !== kind ? (KINDS[typedKind] ?? "another kind of quantity") : "a count of something else";
     return { say: `${quote(rest)} is ${what}; this question asks for ${wanted}, or any unit of that kind.` };
   }
@@ -203,7 +210,8 @@ export function grade(question, answer) {
   if (question.kind === "ordering") {
     const { items, traps, right, other } = question;
     const same = (a, b) => a.every((item, i) => item === b[i]);
-    if (!Array.isArray(answer) || answer.length !== items.length || !same([...answer].sort(), [...items].sort())) {
+    const texts = Array.isArray(answer) && answer.length === items.length && answer.every((item) => typeof item === "string");
+    if (!texts || !same([...answer].sort(), [...items].sort())) {
       return { outcome: "", say: "Move the items first." };
     }
     if (same(answer, items)) return { outcome: "right", say: right };

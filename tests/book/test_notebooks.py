@@ -1,9 +1,12 @@
 """What strict nbval cannot see: notebooks with cleared outputs, lost widget state, PNG plots, traces of a machine."""
 
+import importlib.util
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +92,71 @@ def test_a_path_that_is_no_notebook_gets_one_line_and_exit_code_2(name: str, tmp
     assert {p: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
 
 
-def test_a_cell_that_fails_leaves_the_file_unchanged(tmp_path: Path) -> None:
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1 / 0", "outputs": [], "execution_count": None}
-    path = tmp_path / "bad.ipynb"
+def test_a_name_that_no_disk_takes_gets_one_line() -> None:
+    done = run("x" * 5000 + ".ipynb")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def notebook_of(source: str, path: Path) -> bytes:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
     path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    before = path.read_bytes()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("1 / 0", "a cell failed with ZeroDivisionError: division by zero"),
+        ("raise ValueError('one\\ntwo')", "a cell failed with ValueError: one two"),
+        ("import os; os._exit(3)", "Kernel died"),
+    ],
+)
+def test_a_cell_that_fails_leaves_the_file_unchanged(source: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad é.ipynb"
+    before = notebook_of(source, path)
     done = run(str(path))
-    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and f"{path} is unchanged: {said}" in done.stderr and "Traceback" not in done.stderr
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_disk_that_fails_leaves_the_file_unchanged_and_nothing_beside_it(tmp_path: Path, monkeypatch) -> None:
+    spec = importlib.util.spec_from_file_location("execute", EXECUTE)
+    assert spec and spec.loader
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    path = tmp_path / "page.ipynb"
+    before = notebook_of("1", path)
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(tool.os, "replace", fail)
+    with pytest.raises(OSError, match="full"):
+        tool._replace(path, "{}")
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupted_run_leaves_the_file_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "slow.ipynb"
+    before = notebook_of(f"open({str(tmp_path / 'started')!r}, 'w'); import time; time.sleep(60)", path)
+    running = subprocess.Popen([sys.executable, str(EXECUTE), str(path)], stderr=subprocess.PIPE, text=True)
+    for _ in range(300):
+        if (tmp_path / "started").exists():
+            break
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 1 and said.rstrip().splitlines()[-1].startswith("execute: ")
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["slow.ipynb", "started"]
+
+
+def test_a_link_to_a_notebook_stays_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "page.ipynb", tmp_path / "link.ipynb"
+    before = notebook_of("print(1)", path)
+    link.symlink_to(path)
+    assert run(str(link)).returncode == 0
+    assert link.is_symlink() and path.read_bytes() != before
 
 
 def test_executing_again_gives_the_same_bytes(tmp_path: Path) -> None:

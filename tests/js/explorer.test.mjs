@@ -76,7 +76,7 @@ test("the line names the binding term and only the help that is on offer", () =>
 test("what does not fit says what it needs", () => {
   assert.equal(say({ need: 4 }), "Does not fit: needs 4 chips. At this context 64 at most fit on 2 chips.");
   assert.equal(say({ need: 4, max_batch: 0 }, { chips: 1 }), "Does not fit: needs 4 chips. Not even one sequence of this length fits on one chip.");
-  assert.match(say({ need: 0, memory: 1e10 }), /^Fits on no slice of this chip\. The weights alone are larger than the memory/);
+  assert.match(say({ need: 0, memory: 1e10 }), /^This batch fits on no number of these chips\. The weights alone are larger than the memory/);
   assert.equal(ex.fits(figures({ need: 0 }), start), false);
   assert.equal(ex.fits(figures({ need: 2 }), start), true);
 });

@@ -69,8 +69,11 @@ test("units, with prefixes and quotients", () => {
     ["4e17 FLOP/USD", "FLOP/USD", 4e17], ["295 FLOP/B", "FLOP/B", 295], ["295 FLOPs per byte", "FLOP/B", 295],
     ["16", "chips", 16], ["16 chips", "chips", 16], ["16 GPUs", "chips", 16], ["8-way", "ways", 8], ["8 ways", "ways", 8], ["1 way", "ways", 1], ["1,024 tokens", "tokens", 1024],
     ["1.2 million tokens", "tokens", 1.2e6], ["1 M tokens", "tokens", 1e6], ["40 seqs", "sequences", 40], ["3 queries", "query", 3], ["3", "", 3], ["3x", "", 3], ["3 times", "", 3], ["3 ×", "", 3],
-    ["78 %", "%", 0.78], ["78%", "", 0.78], ["78 percent", "%", 0.78], ["７８％", "%", 0.78], ["500 tokens/s", "tokens/s", 500], ["0.5 tokens/ms", "tokens/s", 500], ["500 /s", "tokens/s", 500],
+    ["78 %", "%", 0.78], ["78%", "", 0.78], ["78 percent", "%", 0.78], ["78 per cent", "%", 0.78], ["７８％", "%", 0.78], ["500 tokens/s", "tokens/s", 500], ["0.5 tokens/ms", "tokens/s", 500], ["500 /s", "tokens/s", 500],
     ["7 images", "images", 7], ["7 image", "images", 7],
+    ["96 tokens/step", "tokens", 96], ["96 tokens per step", "tokens", 96], ["96 tokens", "tokens per step", 96], ["96", "tokens per step", 96],
+    ["1 per 128 steps", "sequences per step", 1 / 128], ["1/128 sequences/step", "sequences per step", 1 / 128],
+    ["500 tokens/s", "tokens/s per card", 500], ["500 tokens/s/GPU", "tokens/s per card", 500],
   ];
   for (const [text, asked, value] of same) {
     const read = parseQuantity(text, asked);
@@ -87,6 +90,9 @@ test("a unit that is missing, unknown or of another kind is told", () => {
     ["5 GB", "ms", /an amount of data.*asks for ms/], ["5 ms", "GB", /a time/], ["5 GB/s", "GB", /a bandwidth/], ["5 GB", "GB/s", /an amount of data/],
     ["5 TFLOP", "GB", /a number of operations/], ["5 %", "ms", /a plain number/], ["5 USD", "USD/h", /a sum of money/], ["5 /s", "s", /a rate/], ["5 s*s*B", "s", /another kind/],
     ["5 chips", "tokens", /a count of something else/], ["5 tokens/s/chip", "tokens/s", /count of something else/], ["5 queries/s", "tokens/s", /count of something else/],
+    ["128 steps", "sequences per step", /a count of something else/], ["5 chips per step", "tokens", /a count of something else/],
+    ["0.78 %", "sequences", /a share, not a count.*asks for sequences\./], ["0.78 % of the sequences", "sequences per step", /a share, not a count/],
+    ["０．７８％", "sequences per step", /a share, not a count/], ["78 percent", "chips", /a share, not a count/], ["78 per cent", "chips", /a share, not a count/],
     ["5 ms 3 us", "ms", /more than one number/], ["1 h 30 min", "s", /more than one number/], ["5 <b>ms</b>", "ms", /“<b>ms<”|don't know/],
     ["5 constructor", "tokens", /don't know/], ["5 __proto__", "tokens", /don't know/], ["5 toString", "ms", /don't know/],
     [`5 ${"x".repeat(90)}`, "ms", /don't know the unit “x{30}…”/], ["$", "USD", /Type a number|can't read/],
@@ -193,6 +199,33 @@ test("ordering", () => {
   assert.deepEqual(grade(order, ["b", "a", "c"]), { outcome: "wrong", say: "another" });
   for (const answer of [null, [], ["a"], ["a", "b", "d"], ["a", "a", "b"], "abc", { length: 3 }, [1, 2, 3]]) {
     assert.equal(grade(order, answer).outcome, "", JSON.stringify(answer));
+  }
+});
+
+test("whatever the answer is made of, it is graded or told, never thrown at", () => {
+  const hostile = { toString() { throw new Error("no"); } };
+  const odd = [Symbol("x"), Object.create(null), hostile, 1n, NaN, new Array(3), () => 1, "__proto__", [[0]]];
+  const questions = [numeric(), choice("single", option("a", true), option("b")), choice("multiple", option("a", true), option("b")), order];
+  for (const question of questions) {
+    for (const answer of odd.flatMap((value) => [value, [value], [value, "a", "b"], [value, value, value]])) {
+      assert.equal(grade(question, answer).outcome, "", question.kind);
+    }
+  }
+});
+
+test("random text at any unit: one of three outcomes and a sentence", () => {
+  const pieces = [
+    ..."0123456789.,_'+-eE xX×*/^% ()$<>&\"`~≈", "GB", "KiB", "kB", "ms", " s", " per ", "tokens", "bits", "million", "1e5", "1e-400", "0x10", "NaN", "Infinity",
+    "\u200b", "\u200f", "\u202e", "\u0660", "\u0967", "１", "，", "．", "％", "⁵", "⁻", "½", "五", "∞", "constructor", "__proto__", "valueOf", "\u0000", "\ud800", "🍎", "\n", "µ",
+  ];
+  const units = ["GB", "ms", "GB/s", "tokens/s per card", "FLOP/USD", "USD/h", "", "%", "sequences per step", "FLOP/B"];
+  let seed = 7;
+  const below = (n) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let i = 0; i < 3000; i++) {
+    const text = (below(2) ? `${below(1e6) / 1000} ` : "") + Array.from({ length: 1 + below(10) }, () => pieces[below(pieces.length)]).join("");
+    const { outcome, say } = grade(numeric({ unit: units[below(units.length)] }), text);
+    assert.ok(["", "wrong", "right"].includes(outcome), text);
+    assert.match(say, /^\S.{10,300}[.)]$/s, JSON.stringify(text));
   }
 });
 

@@ -8,8 +8,9 @@ import pytest
 
 from scaling.latency import StepTime
 
-plt = pytest.importorskip("matplotlib.pyplot")
 mpl = pytest.importorskip("matplotlib")
+mpl.use("Agg")  # no display is needed, and none is opened
+plt = pytest.importorskip("matplotlib.pyplot")
 inline = pytest.importorskip("matplotlib_inline.backend_inline")
 
 from scaling import plots  # noqa: E402
