@@ -36,7 +36,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "try.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     (tmp_path / "quizzes").symlink_to(ROOT / "book" / "quizzes")
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"]
-    command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path}", "--LabApp.news_url=None"]
+    command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path}"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     try:
         for line in server.stderr:  # ends when the server does
@@ -57,7 +57,7 @@ def test_run_all_answer_and_read_the_state_back(lab: str, chromium: Any) -> None
     page = chromium.new_context(viewport={"width": 1200, "height": 900}).new_page()
     page.set_default_timeout(60_000)
     page.goto(lab)
-    page.locator(".jp-Notebook").wait_for()
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()  # before that, "Run All" may find no kernel to run on
     page.locator(".jp-Notebook").get_by_text("quiz(").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -68,7 +68,7 @@ def test_run_all_answer_and_read_the_state_back(lab: str, chromium: Any) -> None
     widget.get_by_role("textbox").fill(f"{question.answer!r} B")
     widget.get_by_role("button", name="Check").click()
     widget.get_by_text("Right.").wait_for()
-    page.locator(".jp-Notebook .jp-Cell").last.locator(".cm-content").click()
+    page.locator(".jp-Notebook .jp-Cell").last.locator(".cm-content").click(position={"x": 10, "y": 10})
     page.keyboard.press("Control+Enter")
     page.get_by_text(re.compile(r"state: \S+ B right 2")).wait_for()
     assert page.locator(".sw-quiz").count() == 1
