@@ -51,7 +51,15 @@ def execute(path: Path) -> None:
     """Run the notebook from its own folder and replace the file only when it ran to its end."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=120, record_timing=False, kernel_name="python3", resources=resources).execute()
+    client = NotebookClient(notebook, timeout=120, record_timing=False, kernel_name="python3", resources=resources)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
+        try:
+            client.execute(stderr=told)
+        except CellExecutionError:
+            raise
+        except Exception as error:  # only a kernel that failed itself has said something worth passing on
+            told.seek(0)
+            raise RuntimeError(" ".join([str(error), *told.read().splitlines()[-1:]])) from error
     _replace(path.resolve(), nbformat.writes(normalised(notebook, path.stem)) + "\n")
 
 
