@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from scaling import chips, models
-from scaling.deployment import Deployment
+from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import max_batch, min_chips, weight_bytes
 from scaling.tables import number
@@ -53,14 +53,14 @@ def report(d: Deployment, batch: int, context: int) -> str:
         f"{d.model.name}: {d.model.params:,} parameters, {number(weight_bytes(d) / GB)} GB in {d.weights}",
         f"KV cache: {number(d.model.kv_bytes_per_token(d.kv) / kB)} kB per token in {d.kv}",
     ]
+    held = f"{batch:,} {'sequence' if batch == 1 else 'sequences'} of {context:,} tokens"
     fewest = min_chips(d, batch, context)
     if not fewest:
-        return "\n".join(
-            [*lines, f"{batch} sequences of {context:,} tokens fit on no allowed number of {d.chip.name}."]
-        )
+        most = max(parallel_sizes(d.model, d.chip))
+        lines.append(f"No number of {d.chip.name} that can share the model (at most {most}) holds {held}.")
+        return "\n".join(lines)
     d = replace(d, chips=fewest)
     step = decode_step(d, batch, context)
-    held = f"{batch} sequences of {context:,} tokens"
     lines += [
         f"Fewest {d.chip.name} for {held}: {fewest} (up to {number(max_batch(d, context))} fit)",
         f"Decode step there, at best: {number(step.total / ms)} ms; the longest term is the {step.bound}",

@@ -38,7 +38,7 @@ def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_token
 
     `prefill` seconds per prompt [s]; `step` seconds per decode step **at this batch** [s]; `decode_tokens` G, mean.
 
-    Raises ``ValueError`` for a negative argument. Source: scaling-book part 8; audit of chapter 12, section 12.7.
+    Raises ``ValueError`` for a negative argument. Source: scaling-book part 8; tests/data/published.json, section 12.7.
     """
     T_prefill, T_step = nonnegative("prefill", prefill), nonnegative("step", step)
     B, G = nonnegative("batch", batch), nonnegative("decode_tokens", decode_tokens)
@@ -52,7 +52,7 @@ def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "b
     Leaves out latency, and overlap with the prefill itself (layers can be sent as they are done): errs both ways.
 
     Raises ``ValueError`` for negative tokens or bandwidth, or an unknown dtype.
-    Source: audit of chapter 12, section 12.7.
+    Source: tests/data/published.json, section 12.7.
     """
     S, W_link = nonnegative("tokens", tokens), nonnegative("bandwidth", bandwidth)
     return divide(1.0 * S * model.kv_bytes_per_token(kv), W_link)

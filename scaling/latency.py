@@ -51,7 +51,7 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     layer count only if the efficiency asks for them. With `ROOFLINE` every term is a lower bound.
 
     Raises ``ValueError`` for a negative batch or context.
-    Source: scaling-book part 8; audit of chapter 12, section 0.2.
+    Source: scaling-book part 8; tests/data/published.json, section 12.3.
     """
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
     P, b_w, NW, NC = d.step_params, d.weight_size, d.bandwidth, d.flops
@@ -75,7 +75,7 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
     Leaves out queueing, and reading the weights, which binds below the critical batch: both err low.
 
     Raises ``ValueError`` for negative tokens or an `mfu` outside (0, 1].
-    Source: scaling-book part 7; audit of chapter 12, section 12.3.
+    Source: scaling-book part 7; tests/data/published.json, section 12.3.
     """
     S, P = nonnegative("tokens", tokens), d.step_params
     work = 2.0 * P * S

@@ -25,7 +25,7 @@ def grouped_weight_bytes(
     Every `group` matmul weights share one scale and one zero point; embeddings and norms stay in 16 bits.
 
     Raises ``ValueError`` for a negative number of bits or a group below 1.
-    Source: the AWQ/GPTQ checkpoint layout with group size 128; audit of chapter 12, section 12.2.
+    Source: the AWQ/GPTQ checkpoint layout with group size 128; tests/data/published.json, section 12.2.
     """
     for name, value in (("bits", bits), ("scale_bits", scale_bits), ("zero_bits", zero_bits)):
         nonnegative(name, value)

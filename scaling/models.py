@@ -86,7 +86,7 @@ class Model:
         ``2 L K H b``: a key and a value per layer, KV head and head element.
 
         Raises ``ValueError`` for an unknown dtype.
-        Source: scaling-book part 7, *KV caches*; exact values in the audit of chapter 12, section 12.2.
+        Source: scaling-book part 7, *KV caches*; exact values in tests/data/published.json, section 12.2.
         """
         L, K, H, b = self.layers, self.kv_heads, self.head_dim, dtype_bytes(dtype)
         return 2 * L * K * H * b

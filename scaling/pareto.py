@@ -25,8 +25,8 @@ def front(d: Deployment, context: float) -> Front:
     layer throughput grows as long as more sequences fit, and the front goes on to `max_batch`.
     Plain numbers only, one context above 0 at a time. Empty when not even one sequence fits.
 
-    Raises ``ValueError`` for an array, and for a context that is negative or not finite. Source: audit of chapter 12,
-    section 12.5.
+    Raises ``ValueError`` for an array, and for a context that is negative or not finite.
+    Source: tests/data/published.json, section 12.5.
     """
     last = max_batch(d, context) if d.efficiency.layer_seconds else best_batch(d, context)
     if getattr(last, "ndim", 0) or not last < math.inf:

@@ -28,7 +28,7 @@ def critical_batch(
 
     Raises ``ValueError`` for an unknown dtype, for a compute dtype the chip has no rate for, and for a matmul so thin
     that it never becomes compute bound.
-    Source: scaling-book part 7; audit of chapter 12, section 12.4.
+    Source: scaling-book part 7; tests/data/published.json, section 12.4.
     """
     C, W, b_w = chip.rate(compute), chip.bandwidth, dtype_bytes(weights, "weights")
     if matmul is None:
@@ -47,7 +47,7 @@ def attention_flops(model: Model, context: Array) -> Array:
     """FLOPs of attention scores and values for one decoded token: ``4 S H L`` times the query heads. [FLOP]
 
     Raises ``ValueError`` for a negative context.
-    Source: scaling-book part 4; audit of chapter 12, section 12.3.
+    Source: scaling-book part 4; tests/data/published.json, section 12.3.
     """
     S, L, H = nonnegative("context", context), model.layers, model.head_dim
     return 4.0 * S * model.q_heads * H * L
@@ -59,7 +59,7 @@ def attention_intensity(model: Model, kv: str = "bf16") -> float:
     Far below every chip's ridge point, which is why the cache term is a reading time.
 
     Raises ``ValueError`` for an unknown dtype.
-    Source: audit of chapter 12, section 12.3.
+    Source: tests/data/published.json, section 12.3.
     """
     return 2 * (model.q_heads / model.kv_heads) / dtype_bytes(kv, "kv")
 
@@ -71,7 +71,7 @@ def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None =
     3600 times less. What limits long prefills; decode at small batch leaves nearly all of it unused.
 
     Raises ``ValueError`` for a compute dtype the chip has no rate for and for a negative price.
-    Source: scaling-book part 8; audit of chapter 12, section 12.1.
+    Source: scaling-book part 8; tests/data/published.json, section 12.1.
     """
     return divide(hour * chip.rate(compute), _price(chip, price))
 
@@ -82,7 +82,7 @@ def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
     `price`: per chip; the chip's own if not given. [USD/h] What decides the price of a token while reading is the
     longer part of a decode step.
 
-    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
     """
     return divide(hour * chip.bandwidth, _price(chip, price))
 
@@ -92,7 +92,7 @@ def memory_per_dollar_hour(chip: Chip, *, price: Array | None = None) -> Array:
 
     `price`: per chip; the chip's own if not given. [USD/h] Whole chips are not asked: see `memory.min_chips`.
 
-    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
     """
     return divide(chip.memory, _price(chip, price))
 
@@ -103,7 +103,7 @@ def breakeven_price(chip: Chip, other: Chip, measure: Callable[..., Array], *, p
     `measure`: `flops_per_dollar`, `bandwidth_per_dollar` or `memory_per_dollar_hour`, which all fall as ``1 / price``.
     `price`: of the other chip; its own if not given. [USD/h]
 
-    Raises ``ValueError`` for a negative price. Source: audit of chapter 12, section 12.1.
+    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
     """
     return divide(measure(chip, price=1.0), measure(other, price=price))
 

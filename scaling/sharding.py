@@ -44,7 +44,7 @@ def collective_time(d: Deployment, batch: Array, *, axes: int | None = None, wra
     Leaves out hop latency, and assumes the fast domain's links beyond its size too: both err low.
 
     Raises ``ValueError`` for a negative batch or axes the chip does not have.
-    Source: scaling-book part 5; audit of chapter 12, E12.6-3.
+    Source: scaling-book part 5; tests/data/published.json, section 12.6.
     """
     L, D = d.model.layers, d.model.d_model
     links = 1.0 if d.efficiency.links is None else d.efficiency.links
@@ -72,7 +72,7 @@ def tp_limit(
 
     Raises ``ValueError`` for a width below 1, a negative batch, an unknown dtype, a missing compute rate or axes the
     chip lacks.
-    Source: scaling-book part 8 and part 7 (memory bound); audit of chapter 12, section 12.6.
+    Source: scaling-book part 8 and part 7 (memory bound); tests/data/published.json, section 12.6.
     """
     F, W_link = count("d_ff", d_ff), link_bandwidth(chip, axes=axes, wrap=wrap)
     b_w, b_act = dtype_bytes(weights, "weights"), dtype_bytes(activations, "activations")

@@ -72,7 +72,7 @@ def plateau(d: Deployment, context: Array) -> Array:
     Reached at the critical batch and flat beyond it, since cache and arithmetic both grow with the batch.
     With a cost per layer it is only approached. Memory is not asked: see `best_batch`.
 
-    Raises ``ValueError`` for a negative context. Source: audit of chapter 12, section 12.4.
+    Raises ``ValueError`` for a negative context. Source: tests/data/published.json, section 12.4.
     """
     one = decode_step(d, 1.0, context)
     return 1.0 / (one.cache + one.compute + one.collectives)
@@ -83,7 +83,7 @@ def critical_batch(d: Deployment) -> Array:
 
     `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency.
 
-    Source: scaling-book part 7; audit of chapter 12, section 12.4.
+    Source: scaling-book part 7; tests/data/published.json, section 12.4.
     """
     one = decode_step(d, 1.0, 0.0)
     return one.weights / one.compute
@@ -94,7 +94,7 @@ def cache_over_weights_tokens(d: Deployment) -> Array:
 
     ``P b_w / kv``, whatever the chip and however many: both are reads from the same memory.
 
-    Source: audit of chapter 12, section 12.5.
+    Source: tests/data/published.json, section 12.5.
     """
     one = decode_step(d, 1.0, 1.0)
     return one.weights / one.cache
@@ -105,7 +105,7 @@ def cache_over_compute_context(d: Deployment) -> Array:
 
     ``2 P W / (C kv)``: both terms are proportional to the batch, so it cancels.
 
-    Source: audit of chapter 12, section 12.5.
+    Source: tests/data/published.json, section 12.5.
     """
     one = decode_step(d, 1.0, 1.0)
     return one.compute / one.cache
@@ -120,7 +120,7 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
 
     0 when the step is too short to read the weights. Memory is not asked: see `memory.max_batch`.
 
-    Raises ``ValueError`` for a negative context or step. Source: audit of chapter 12, section 12.5.
+    Raises ``ValueError`` for a negative context or step. Source: tests/data/published.json, section 12.5.
     """
     one = decode_step(d, 1.0, context)
     rest = nonnegative("step", step) - one.overhead
@@ -139,7 +139,7 @@ def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> 
 
     `max_step`: longest step allowed (the TPOT limit). [s]
 
-    Raises ``ValueError`` for a negative context or limit. Source: audit of chapter 12, section 12.4.
+    Raises ``ValueError`` for a negative context or limit. Source: tests/data/published.json, section 12.4.
     """
     nonnegative("max_step", max_step)
     # Rounding must not cost a whole sequence when the limit is exactly a batch's own step.
@@ -153,7 +153,7 @@ def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, pric
 
     `price`: per chip; the chip's own if not given. [USD/h] Prefill and idle time are left out: both err low.
 
-    Raises ``ValueError`` for a negative batch, context or price. Source: audit of chapter 12, Q4.
+    Raises ``ValueError`` for a negative batch, context or price. Source: tests/data/published.json, section 12.4.
     """
     price = d.chip.price if price is None else nonnegative("price", price)
     per_second = 1.0 * d.chips * price / hour

@@ -196,7 +196,7 @@ TRUE_CLAIMS = Multiple(
         Option(
             text="The H100 has the highest bandwidth per chip",
             correct=max(CHIPS, key=lambda chip: chip.bandwidth) is H100_TEXT,
-            feedback=f"{number(H100_TEXT.bandwidth / TB)} TB/s a chip, the most of the three.",
+            feedback=f"An H100 reads {number(H100_TEXT.bandwidth / TB)} TB/s, the most of the three.",
         ),
         Option(
             text="The H100 has the highest bandwidth per dollar",
@@ -206,7 +206,7 @@ TRUE_CLAIMS = Multiple(
         Option(
             text="The v5e gives the most FLOP per dollar",
             correct=_best(flops_per_dollar) is TPU_V5E_TEXT,
-            feedback=f"{number(flops_per_dollar(TPU_V5E_TEXT))} FLOP/USD, {number(_flops_ratio)} times the H100's.",
+            feedback=f"A v5e does {number(flops_per_dollar(TPU_V5E_TEXT))} FLOP/USD, {number(_flops_ratio)} times the H100's.",
         ),
         Option(
             text="FLOP per dollar alone is enough to rank chips for decode",
@@ -219,7 +219,7 @@ TRUE_CLAIMS = Multiple(
         Option(
             text="The v5p gives the most memory per dollar",
             correct=_best(memory_per_dollar_hour) is TPU_V5P_TEXT,
-            feedback=f"{number(memory_per_dollar_hour(TPU_V5P_TEXT) / GB)} GB per USD/h: three measures, and not the same winner in each.",
+            feedback=f"A v5p has {number(memory_per_dollar_hour(TPU_V5P_TEXT) / GB)} GB per USD/h: three measures, and not the same winner in each.",
         ),
     ),
     hints=(

@@ -375,7 +375,7 @@ QUESTIONS: tuple[Question, ...] = (
             Option(
                 text="CUDA context and captured CUDA graphs",
                 correct=True,
-                feedback="It is there: the driver's context and the recorded graphs hold memory for as long as the server lives.",
+                feedback="The driver's context and the recorded graphs hold memory for as long as the server lives.",
             ),
             Option(
                 text="Gradients",
@@ -384,12 +384,12 @@ QUESTIONS: tuple[Question, ...] = (
             Option(
                 text="Activations and logits of the running batch",
                 correct=True,
-                feedback="They are there, and a long prefill sets their peak: engines reserve for the worst batch they may meet.",
+                feedback="Activations and logits peak in a long prefill: engines reserve for the worst batch they may meet.",
             ),
             Option(
                 text="Scales and zero points of quantised weights",
                 correct=True,
-                feedback="They are there, one pair for each group of weights. Bits times parameters does not count them.",
+                feedback="Each group of weights has a scale and a zero point. Bits times parameters does not count them.",
             ),
             Option(
                 text="Optimiser state",
@@ -398,7 +398,7 @@ QUESTIONS: tuple[Question, ...] = (
             Option(
                 text="Buffers for collectives between cards",
                 correct=True,
-                feedback="They are there whenever a model is split: the links are fed from buffers, on every card.",
+                feedback="Where a model is split, the links are fed from buffers, on every card.",
             ),
         ),
         hints=(

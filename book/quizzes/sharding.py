@@ -429,7 +429,7 @@ SPLITS = Multiple(
         Option(
             text="pipeline stages, so that a model too large for one node fits on two",
             correct=True,
-            feedback="It adds up the memory of both nodes, and only one activation per token crosses between them.",
+            feedback="Pipeline stages add up the memory of both nodes, and only one activation per token crosses between them.",
         ),
         Option(
             text="pipeline stages, so that one user gets a token sooner",
@@ -448,8 +448,7 @@ SPLITS = Multiple(
             text="splitting the cache by sequence or by position",
             correct=True,
             feedback=(
-                "It keeps every byte of the cache once, also where KV heads run out. The price is an exchange in every "
-                "layer."
+                "A split cache keeps every byte once, also where KV heads run out. The price is an exchange in every layer."
             ),
         ),
         Option(

@@ -371,7 +371,7 @@ PAST_CRITICAL = Multiple(
         Option(
             text="A step takes longer",
             correct=_steps[1] > _steps[0] * (1 + 1e-9),
-            feedback="It does: both arithmetic and cache grow with the batch, and here nothing else is left.",
+            feedback="The step takes longer: both arithmetic and cache grow with the batch, and here nothing else is left.",
         ),
         Option(
             text="Tokens per second and chip double",
@@ -384,7 +384,7 @@ PAST_CRITICAL = Multiple(
         Option(
             text="Tokens per second and chip stay the same",
             correct=_times(_rates, 1),
-            feedback="They do: twice the tokens in twice the time. That is the plateau.",
+            feedback="Tokens per second stay the same, twice the tokens in twice the time: that is the plateau.",
         ),
         Option(
             text="MFU doubles",
@@ -394,7 +394,7 @@ PAST_CRITICAL = Multiple(
         Option(
             text="The cache needs twice the memory",
             correct=_times(_caches, 2),
-            feedback="It does: every sequence keeps its own keys and values.",
+            feedback="The cache doubles: every sequence keeps its own keys and values.",
         ),
     ),
     hints=(

@@ -367,7 +367,7 @@ THRESHOLD = Numeric(
 
 def _place(batch: int, context: int) -> Option:
     step = decode_step(SLICE, batch, context)
-    terms = f"Weights {_ms(step.weights)}, arithmetic {_ms(step.compute)}, cache {_ms(step.cache)}."
+    terms = f"Batch {batch:,}, context {context:,}: weights {_ms(step.weights)}, arithmetic {_ms(step.compute)}, cache {_ms(step.cache)}."
     if step.bound == "cache":
         said = "Enough tokens in all, and enough in each: the cache is longer than both."
     elif step.bound == "compute":

@@ -283,6 +283,13 @@ function drawFront(svg, all, at, f, width) {
 
 // ---- the widget ----------------------------------------------------------------------------------------------------
 
+/** In JupyterLab the browser does nothing of its own when Enter is pressed in a field, so that key is heard here. */
+function onEnter(event, act) {
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  act();
+}
+
 const LABELS = { chip: "Chip", model: "Model", chips: "Chips", weights: "Weights", kv: "KV cache", context: "Context",
   batch: "Batch", price: "Price, USD/h" };
 
@@ -295,6 +302,10 @@ function render({ model, el }) {
   const listen = (target, type, act) => {
     target.addEventListener(type, act);
     undo.push(() => target.removeEventListener(type, act));
+  };
+  const entered = (input, act) => {
+    listen(input, "change", act);
+    listen(input, "keydown", (event) => onEnter(event, act));
   };
   const svg = (kind) => s("svg", { role: "img", class: kind });
   // The address belongs to the page of a book, not to a notebook that is open in an editor.
@@ -315,13 +326,14 @@ function render({ model, el }) {
     const range = h("input", { type: "range", min: 0, step: 1, name, "aria-label": `${LABELS[name]}, slider` });
     const number = free ? h("input", { type: "number", min: 1, step: 1, inputmode: "numeric", "aria-label": LABELS[name] }) : h("output");
     listen(range, "input", () => move({ ...wanted, [name]: choices(axes, at)[name][range.value] }));
-    if (free) listen(number, "change", () => move(number.value >= 1 ? { ...wanted, [name]: Math.round(number.value) } : wanted));
+    const typed = () => move(number.value >= 1 ? { ...wanted, [name]: Math.round(number.value) } : wanted);
+    if (free) entered(number, typed);
     controls[name] = { range, number };
     return h("div", { class: `sx-slider sx-${name}`, role: "group", "aria-label": LABELS[name] },
       h("span", { "aria-hidden": "true" }, LABELS[name]), range, number);
   };
   const price = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal", name: "price" });
-  listen(price, "change", () => move({ ...wanted, price: price.value !== "" && price.value >= 0 ? Number(price.value) : null }));
+  entered(price, () => move({ ...wanted, price: price.value !== "" && price.value >= 0 ? Number(price.value) : null }));
   const handles = h("form", { class: "sx-handles" },
     h("div", { class: "sx-menus" }, menu("model"), menu("chip"), menu("weights"), menu("kv"),
       field("price", price)),
@@ -374,6 +386,7 @@ function render({ model, el }) {
       draw();
       predict.firstChild.focus?.();
     };
+    listen(guess, "keydown", (event) => onEnter(event, () => predict.requestSubmit()));
     listen(skip, "click", () => open(""));
     listen(predict, "submit", (event) => {
       event.preventDefault();

@@ -348,6 +348,11 @@ function orderingField(question, name, announce, changed) {
 function numericField(question, name) {
   const input = h("input", { type: "text", id: name, autocomplete: "off", spellcheck: false, attributes: { enterkeyhint: "done" } });
   const others = dimensions(parseUnit(question.unit), true) ? "; any unit of that kind works" : "";
+  input.addEventListener("keydown", (event) => { // in JupyterLab the browser does nothing of its own on Enter
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    input.form.requestSubmit();
+  });
   const note = question.unit ? `Your answer in ${question.unit}${others}` : "Your answer, a plain number";
   return {
     node: h("div", { className: "sw-number" }, h("label", { htmlFor: name }, note), input),

@@ -1,4 +1,4 @@
-"""Published numbers: every entry of the audit, computed by `scaling` from the entry's own inputs.
+"""Published numbers: every entry of data/published.json, computed by `scaling` from the entry's own inputs.
 
 An evaluator builds the records from the inputs and calls the package; it repeats no formula. Where the package has no
 function of that very name, the evaluator asks a function that contains the quantity (a full memory is read in the step
@@ -450,7 +450,7 @@ def batch_where_cache_exceeds_weights(i: Inputs, name: list[str]) -> float:
 
 
 def linked(i: Inputs) -> Chip:
-    """A chip with the entry's links. The audit's w_ici counts both directions of an axis: a ring of half of it."""
+    """A chip with the entry's links. The entries' w_ici counts both directions of an axis: a ring of half of it."""
     rate = i["w"] if "w" in i else i.get("w_ici", 90e9) / 2
     return replace(chip_of(i), link_bandwidth=rate)
 
@@ -557,7 +557,7 @@ def test_every_section_is_here() -> None:
 
 @pytest.mark.parametrize("vendor", ["a100_80g_sxm", "h200_sxm", "tpu_v5e"])
 def test_catalogue_has_the_vendors_constants(vendor: str) -> None:
-    """The audit's data sheet numbers are the catalogue's own."""
+    """The file's data sheet numbers are the catalogue's own."""
     i = next(e["inputs"] for e in ENTRIES if e["id"] == f"bcrit.vendor.{vendor}.bf16")
     name = {"a100_80g_sxm": "A100 80GB SXM", "h200_sxm": "H200 SXM", "tpu_v5e": "TPU v5e"}[vendor]
     chip = next(chip for chip in CATALOGUE if chip.name == name)
