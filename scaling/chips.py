@@ -25,7 +25,7 @@ class Chip:
     `slices`: numbers of chips it is sold in; empty when any number can be used.
     `price`: per chip. [USD/h] NaN when no public price was found.
 
-    For a chip of your own, ``dataclasses.replace`` a record, and give its `name`, `price` and `source` with its numbers.
+    For a chip of your own, ``dataclasses.replace`` a record, its `name`, `price` and `source` included.
 
     Raises ``ValueError`` that names the field, the value and what is allowed.
     """

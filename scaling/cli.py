@@ -56,7 +56,7 @@ def report(d: Deployment, batch: int, context: int) -> str:
     held = f"{batch:,} {'sequence' if batch == 1 else 'sequences'} of {context:,} tokens"
     fewest = min_chips(d, batch, context)
     if not fewest:
-        most = max(parallel_sizes(d.model, d.chip))
+        most = max(parallel_sizes(d.model, d.chip), default=0)
         lines.append(f"No number of {d.chip.name} that can share the model (at most {most}) holds {held}.")
         return "\n".join(lines)
     d = replace(d, chips=fewest)
