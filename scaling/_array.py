@@ -133,14 +133,25 @@ def nonnegative(name: str, value: Array) -> Array:
     raise ValueError(f"{name} must be a number, or an array of numbers, of at least 0, not {shown(value)}.")
 
 
+_SAID = {
+    "finite": "a finite number of at least 0",
+    "positive": "a finite number above 0",
+    "share": "a share above 0 and at most 1",
+}
+
+
+def _must(name: str, value: Array, rule: str) -> Array:
+    if _obeys(value, rule):
+        return value
+    raise ValueError(f"{name} must be {_SAID[rule]}, not {shown(value)}.")
+
+
 def finite(name: str, value: Array) -> Array:
     """`value` unchanged if it is a finite number, or an array of numbers, none below zero.
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if _obeys(value, "finite"):
-        return value
-    raise ValueError(f"{name} must be a finite number of at least 0, not {shown(value)}.")
+    return _must(name, value, "finite")
 
 
 def positive(name: str, value: Array) -> Array:
@@ -148,9 +159,7 @@ def positive(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if _obeys(value, "positive"):
-        return value
-    raise ValueError(f"{name} must be a finite number above 0, not {shown(value)}.")
+    return _must(name, value, "positive")
 
 
 def count(name: str, value: Array) -> Array:
@@ -181,9 +190,7 @@ def share(name: str, value: Array) -> Array:
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
-    if _obeys(value, "share"):
-        return value
-    raise ValueError(f"{name} must be a share above 0 and at most 1, not {shown(value)}.")
+    return _must(name, value, "share")
 
 
 def flag(name: str, value: bool) -> bool:

@@ -78,7 +78,7 @@ def plateau(d: Deployment, context: Array) -> Array:
     return 1.0 / (one.cache + one.compute + one.collectives)
 
 
-def critical_batch(d: Deployment) -> Array:
+def balanced_batch(d: Deployment) -> Array:
     """Batch at which this deployment's arithmetic takes as long as reading its weights. [sequences]
 
     `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency.
@@ -144,7 +144,7 @@ def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> 
     nonnegative("max_step", max_step)
     # Rounding must not cost a whole sequence when the limit is exactly a batch's own step.
     within_limit = floor(batch_at_step(d, context, max_step * (1 + 1e-12)))
-    best = minimum(minimum(ceil(critical_batch(d) * (1 - 1e-12)), max_batch(d, context)), within_limit)
+    best = minimum(minimum(ceil(balanced_batch(d) * (1 - 1e-12)), max_batch(d, context)), within_limit)
     return maximum(0, best)
 
 
@@ -153,7 +153,7 @@ def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, pric
 
     `price`: per chip; the chip's own if not given. [USD/h] Prefill and idle time are left out: both err low.
 
-    Raises ``ValueError`` for a negative batch, context or price. Source: tests/data/published.json, section 12.4.
+    Raises ``ValueError`` for a negative batch, context or price. Source: price per hour over tokens per hour.
     """
     price = d.chip.price if price is None else nonnegative("price", price)
     per_second = 1.0 * d.chips * price / hour

@@ -14,7 +14,7 @@ from scaling import (
 from scaling.exercise import Exercise
 from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.tables import number
-from scaling.throughput import batch_at_step, cache_over_compute_context, cache_over_weights_tokens, critical_batch
+from scaling.throughput import balanced_batch, batch_at_step, cache_over_compute_context, cache_over_weights_tokens
 from scaling.units import GB, TFLOP, ms
 
 # Sixteen v5e with int8 weights, an int8 cache, bf16 arithmetic and the constants of the text.
@@ -34,7 +34,7 @@ def _ms(seconds: float) -> str:
 
 
 _first = decode_step(SLICE, 1, CONTEXT)
-_crit = critical_batch(SLICE)
+_crit = balanced_batch(SLICE)
 _cache_batch = cache_over_weights_tokens(SLICE) / CONTEXT
 _twice_batch = batch_at_step(SLICE, CONTEXT, 2 * _first.total)
 _full = max_batch(SLICE, CONTEXT)

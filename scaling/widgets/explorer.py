@@ -26,8 +26,8 @@ from scaling.memory import cache_bytes, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_8B, LLAMA3_70B, Model
 from scaling.tables import number, table
 from scaling.throughput import (
+    balanced_batch,
     cost_per_million_tokens,
-    critical_batch,
     plateau,
     tokens_per_second_per_chip as rate_per_chip,
 )
@@ -51,7 +51,7 @@ _STEP: Mapping[str, Figure] = {
     "rate": ("pair weights kv context batch", rate_per_chip),
     "chip_hours": ("pair weights kv context batch", lambda d, b, s: cost_per_million_tokens(d, b, s, price=1.0)),
     "ceiling": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
-    "critical": ("pair weights", lambda d, b, s: critical_batch(d)),
+    "critical": ("pair weights", lambda d, b, s: balanced_batch(d)),
     "need": ("pair weights kv tokens", min_chips),
     "max_batch": ("place weights kv context", lambda d, b, s: max_batch(d, s)),
     "memory": ("place", lambda d, b, s: d.memory),

@@ -403,7 +403,7 @@ def test_throughput_never_falls_with_batch_and_never_passes_the_plateau(
     assert few <= many * (1 + ULP)
     assert many <= most * (1 + ULP)
     if d.efficiency.layer_seconds == 0:
-        if B >= throughput.critical_batch(d):
+        if B >= throughput.balanced_batch(d):
             same(few, most)
         else:
             assert few < most
@@ -450,9 +450,9 @@ def test_crossings_are_where_the_terms_meet(d: Deployment, B: int, S: int) -> No
     same(step.cache, step.weights)
     step = decode_step(d, B, throughput.cache_over_compute_context(d))
     same(step.cache, step.compute)
-    step = decode_step(d, throughput.critical_batch(d), S)
+    step = decode_step(d, throughput.balanced_batch(d), S)
     same(step.compute, step.weights)
-    same(throughput.critical_batch(d), roofline.critical_batch(d.chip, d.weights, d.compute))
+    same(throughput.balanced_batch(d), roofline.critical_batch(d.chip, d.weights, d.compute))
 
 
 @given(

@@ -17,7 +17,7 @@ import scaling
 from scaling import H100, LLAMA3_8B, LLAMA3_70B, TPU_V5E, Deployment, parallel_sizes
 from scaling.plots import TERMS
 from scaling.tables import number
-from scaling.throughput import critical_batch
+from scaling.throughput import balanced_batch
 from scaling.units import ms
 
 pytest.importorskip("anywidget")
@@ -56,7 +56,7 @@ def computed(d: Deployment, batch: Any, context: Any) -> list[Any]:
         *(step.weights, step.compute, step.matmul, step.cache),
         scaling.tokens_per_second_per_chip(d, batch, context),
         scaling.cost_per_million_tokens(d, batch, context, price=1.0),
-        *(scaling.plateau(d, context) / d.chips, critical_batch(d), scaling.min_chips(d, batch, context)),
+        *(scaling.plateau(d, context) / d.chips, balanced_batch(d), scaling.min_chips(d, batch, context)),
         *(scaling.max_batch(d, context), d.memory, scaling.weight_bytes(d), scaling.cache_bytes(d, batch, context)),
         *(prefill, scaling.prefill_time(d, context, mfu=MFU, attention=True)),
         scaling.prefill_decode_ratio(prefill, step.total, batch, G),

@@ -8,13 +8,13 @@ from toys import MEASURED, TOY
 from scaling import throughput
 from scaling.latency import decode_step
 from scaling.throughput import (
+    balanced_batch,
     batch_at_step,
     best_batch,
     cache_over_compute_context,
     cache_over_weights_tokens,
     compute_ceiling,
     cost_per_million_tokens,
-    critical_batch,
     mfu,
     plateau,
     queries_per_second,
@@ -66,10 +66,10 @@ def test_plateau_with_collectives_by_hand() -> None:
     assert plateau(replace(WIDE, efficiency=MEASURED), 41) == pytest.approx(1 / slow, rel=1e-12)
 
 
-def test_critical_batch_by_hand() -> None:
-    assert critical_batch(WIDE) == pytest.approx(2 * 116_029 / 29_261, rel=1e-12)
-    assert critical_batch(TOY) == pytest.approx(116_029 / 29_261 / 4, rel=1e-12)
-    assert critical_batch(replace(WIDE, efficiency=MEASURED)) == pytest.approx(116_029 / 29_261, rel=1e-12)
+def test_balanced_batch_by_hand() -> None:
+    assert balanced_batch(WIDE) == pytest.approx(2 * 116_029 / 29_261, rel=1e-12)
+    assert balanced_batch(TOY) == pytest.approx(116_029 / 29_261 / 4, rel=1e-12)
+    assert balanced_batch(replace(WIDE, efficiency=MEASURED)) == pytest.approx(116_029 / 29_261, rel=1e-12)
 
 
 def test_crossings_by_hand() -> None:
