@@ -25,7 +25,7 @@ book: $(READY)
 	@echo "Open _build/html/index.html in a browser."
 
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=book

@@ -1,5 +1,6 @@
 """What every test may ask for: laws that try the same inputs on each build machine, the built site, a browser."""
 
+import fcntl
 import http.server
 import os
 import shutil
@@ -34,15 +35,27 @@ def tool(*names: str) -> str:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built from the working tree with warnings as errors; its folder of HTML."""
-    out = tmp_path_factory.mktemp("site")
+def _build(out: Path) -> None:
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
     command += ["-W", "-n", "--keep-going", "--quiet", "--path-output", str(out)]
     env = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"the site does not build:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    said = "" if done.returncode == 0 else f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    (out / "said.txt").write_text(said, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The site, built from the working tree with warnings as errors; its folder of HTML. Workers share one build."""
+    shared = tmp_path_factory.getbasetemp()
+    out = (shared if worker_id == "master" else shared.parent) / "site"
+    out.mkdir(exist_ok=True)
+    with (out / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (out / "said.txt").exists():
+            _build(out)
+    said = (out / "said.txt").read_text(encoding="utf-8")
+    assert not said, f"the site does not build:\n{said}"
     return out / "_build" / "html"
 
 
