@@ -51,7 +51,8 @@ def execute(path: Path) -> None:
     """Run the notebook from its own folder and replace the file only when it ran to its end."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, timeout=120, record_timing=False, kernel_name="python3", resources=resources)
+    options = {"timeout": 120, "record_timing": False, "coalesce_streams": True, "kernel_name": "python3"}
+    client = NotebookClient(notebook, resources=resources, **options)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
         try:
             client.execute(stderr=told)

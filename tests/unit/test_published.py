@@ -5,104 +5,24 @@ function of that very name, the evaluator asks a function that contains the quan
 of a model that fills it) or searches with one (the batch whose step is twice as long).
 """
 
-import fnmatch
 import itertools
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import published_problems  # noqa: F401  registers the evaluators of section 12.10
 import pytest
+from evaluators import DTYPE, MODELS, Inputs, chip_of, covers, crossing, deployment_of, evaluators, kv_dtype, model_of
 
-from scaling import disaggregation, latency, memory, roofline, sharding, throughput
+from scaling import disaggregation, latency, memory, prefix, roofline, sharding, throughput
 from scaling.chips import CATALOGUE, H100_TEXT, TPU_V5E_TEXT, Chip
 from scaling.deployment import Deployment
-from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model
-from scaling.units import GB, GiB, hour
+from scaling.models import LLAMA3_70B
+from scaling.units import GB, GiB, hour, ms
 
 FILE = json.loads((Path(__file__).parents[1] / "data" / "published.json").read_text(encoding="utf-8"))
 ENTRIES = FILE["entries"]
-
-Inputs = dict[str, Any]
-EVALUATORS: dict[str, Callable[[Inputs, list[str]], float]] = {}
-
-DTYPE = {4: "fp32", 2: "bf16", 1: "int8", 0.5: "int4"}
-MODELS = {"8b": LLAMA3_8B, "70b": LLAMA3_70B, "405b": LLAMA3_405B}
-SHARED = {"L": "layers", "D": "d_model", "F": "d_ff", "N": "q_heads", "K": "kv_heads", "H": "head_dim", "V": "vocab"}
-
-
-def covers(*patterns: str) -> Callable[[Callable[[Inputs, list[str]], float]], Any]:
-    """Register an evaluator, called with the inputs and the parts of the id, for ids of these shapes."""
-
-    def register(evaluator: Callable[[Inputs, list[str]], float]) -> Any:
-        EVALUATORS.update(dict.fromkeys(patterns, evaluator))
-        return evaluator
-
-    return register
-
-
-def evaluators(entry_id: str) -> list[Callable[[Inputs, list[str]], float]]:
-    return [evaluator for pattern, evaluator in EVALUATORS.items() if fnmatch.fnmatchcase(entry_id, pattern)]
-
-
-# Records from inputs ------------------------------------------------------------------------------------------------
-
-
-def chip_of(i: Inputs) -> Chip:
-    """A chip with the entry's constants; what the entry does not give comes from the text's v5e and plays no part."""
-    given = {
-        "memory": i.get("hbm_bytes"),
-        "bandwidth": i.get("hbm_bw"),
-        "flops": next(({"bf16": i[name]} for name in ("flops", "flops_bf16") if name in i), None),
-        "price": i.get("usd_per_hour"),
-    }
-    return replace(TPU_V5E_TEXT, **{field: value for field, value in given.items() if value is not None})
-
-
-def model_of(i: Inputs) -> Model:
-    """A model with the entry's shape and count. A bare size of the cache per token becomes one layer, one head."""
-    shape = {
-        field: i[letter] for letter, field in SHARED.items() if letter in i and not (letter == "N" and "K" not in i)
-    }
-    shape |= {"tied_embeddings": i["tied_embeddings"]} if "tied_embeddings" in i else {}
-    kv = i.get("kv_per_token")
-    if kv == 100_000:  # 2 x 50 layers x 8 heads x 125 x 1 B
-        shape |= {"layers": 50, "kv_heads": 8, "head_dim": 125}
-    return replace(LLAMA3_70B, nominal_params=i.get("params", i.get("nominal", 70e9)), **shape)
-
-
-def kv_dtype(i: Inputs) -> str:
-    """The cache's dtype: said outright, or read off the size of one token of the 70B model."""
-    if "kv_per_token" in i:
-        return {163_840: "int8", 327_680: "bf16", 100_000: "int8"}[int(i["kv_per_token"])]
-    return DTYPE[i.get("bytes_kv", i.get("bytes", 2))]
-
-
-def deployment_of(i: Inputs, **changes: Any) -> Deployment:
-    fields: Inputs = {
-        "model": model_of(i),
-        "chip": chip_of(i),
-        "chips": i.get("n", 1),
-        "weights": DTYPE[i.get("bytes_per_param", 2)],
-        "kv": kv_dtype(i),
-        "params": "nominal",
-    }
-    return Deployment(**fields | changes)
-
-
-def free(d: Deployment, i: Inputs) -> float:
-    return memory.cache_budget(d) - memory.cache_bytes(d, i.get("B", 0), i.get("S", 0))
-
-
-def crossing(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling or rising function of the package passes zero."""
-    rising = f(high) > f(low)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if (f(middle) > 0) == rising else (middle, high)
-    return (low + high) / 2
-
 
 # arch ---------------------------------------------------------------------------------------------------------------
 
@@ -345,7 +265,7 @@ def free_bytes(i: Inputs, name: list[str]) -> float:
     return memory.cache_budget(deployment_of(i))
 
 
-@covers("*.max_batch", "*.max_batch.s*", "h100.max_batch.*")
+@covers("v5e.*.max_batch", "break.*.max_batch.*", "longctx.*.max_batch.*", "h100.max_batch.*")
 def max_batch(i: Inputs, name: list[str]) -> float:
     return memory.max_batch(deployment_of(i), i["S"])
 
@@ -537,6 +457,78 @@ def transfer(i: Inputs, name: list[str]) -> float:
     return disaggregation.transfer_time(LLAMA3_70B, 8192, i["bw"])
 
 
+# 12.8 ---------------------------------------------------------------------------------------------------------------
+
+
+def run_of(i: Inputs) -> tuple[Deployment, float, float]:
+    """What one run of the script describes: a deployment, the largest batch that fits, the context."""
+    return at_max({**i, "n": i["num_chips"], "S": i["sequence_length"]})
+
+
+@covers("code.*.min_latency")
+def shortest_step(i: Inputs, name: list[str]) -> float:
+    d, _, context = run_of(i)
+    return latency.decode_step(d, 1, context).total / ms
+
+
+@covers("code.*.latency_at_max")
+def longest_step(i: Inputs, name: list[str]) -> float:
+    return latency.decode_step(*run_of(i)).total / ms
+
+
+@covers("code.*.throughput_at_max")
+def throughput_of_the_largest(i: Inputs, name: list[str]) -> float:
+    return throughput.tokens_per_second_per_chip(*run_of(i))
+
+
+@covers("code.*.max_batch")
+def largest(i: Inputs, name: list[str]) -> float:
+    return run_of(i)[1]
+
+
+@covers("code.best_batch.*")
+def best(i: Inputs, name: list[str]) -> float:
+    return throughput.best_batch(deployment_of(i, chip=replace(chip_of(i), memory=640 * GB)), 8192)
+
+
+@covers("code.latency_at_best.*")
+def step_of_the_best(i: Inputs, name: list[str]) -> float:
+    d = deployment_of(i)
+    assert throughput.best_batch(d, i["S"]) == i["B"]
+    return latency.decode_step(d, i["B"], i["S"]).total / ms
+
+
+# 12.9 ---------------------------------------------------------------------------------------------------------------
+
+
+@covers("radix.prefix_bytes", "serve.*.256_requests.*")
+def cache_of_requests(i: Inputs, name: list[str]) -> float:
+    return memory.cache_bytes(deployment_of(i), i.get("B", 1), i.get("S", i.get("tokens")))
+
+
+@covers("radix.saved_100", "radix.saved_100.bf16")
+def saved_by_sharing(i: Inputs, name: list[str]) -> float:
+    kv = "bf16" if name[-1] == "bf16" else "int8"
+    return prefix.saved_bytes(LLAMA3_70B, i["prefix_bytes"] / LLAMA3_70B.kv_bytes_per_token(kv), i["requests"], kv=kv)
+
+
+@covers("tp4.8b.bytes_per_gpu")
+def weights_of_one_chip(i: Inputs, name: list[str]) -> float:
+    return memory.weight_bytes(deployment_of(i)) / i["tp"]
+
+
+@covers("tp4.8b.decode_floor")
+def floor_of_four(i: Inputs, name: list[str]) -> float:
+    return latency.decode_step(deployment_of(i, chips=i["tp"]), 1, 0).total
+
+
+@covers("serve.*.kv_budget.*")
+def budget_at_a_share(i: Inputs, name: list[str]) -> float:
+    d = deployment_of(i | {"params": i["weights"], "bytes_per_param": 1}, usable=i["frac"])
+    assert name[1] == "fp8_tp4" and d.weights == "int8"  # as large as fp8
+    return memory.cache_budget(d)
+
+
 # The tests ----------------------------------------------------------------------------------------------------------
 
 
@@ -550,7 +542,8 @@ def test_published_value(entry: dict[str, Any]) -> None:
 
 def test_every_section_is_here() -> None:
     per_section = {s: sum(e["section"] == s for e in ENTRIES) for s in {e["section"] for e in ENTRIES}}
-    assert per_section == {"arch": 18, "12.1": 9, "12.2": 39, "12.3": 21, "12.4": 54, "12.5": 47, "12.6": 14, "12.7": 8}
+    text = {"12.1": 9, "12.2": 39, "12.3": 21, "12.4": 54, "12.5": 47, "12.6": 14, "12.7": 8, "12.8": 15, "12.9": 7}
+    assert per_section == {"arch": 18, **text, "12.10": 68}
     assert len({e["id"] for e in ENTRIES}) == len(ENTRIES)
     assert FILE["source"] and FILE["date"]
 
