@@ -26,6 +26,9 @@ _HOME = {
     ),
     "pareto": ("front",),
     "disaggregation": ("eviction_rate", "prefill_decode_ratio", "transfer_time"),
+    "prefix": ("PrefixTree", "saved_bytes"),
+    "batching": ("Request", "timeline"),
+    "engines": ("read_metrics", "diagnose"),
     "exercise": ("check",),
     "units": (),
 }
@@ -48,6 +51,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from scaling.batching import Request as Request, timeline as timeline
     from scaling.chips import (
         A100 as A100,
         B200 as B200,
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
         prefill_decode_ratio as prefill_decode_ratio,
         transfer_time as transfer_time,
     )
+    from scaling.engines import diagnose as diagnose, read_metrics as read_metrics
     from scaling.exercise import check as check
     from scaling.latency import StepTime as StepTime, decode_step as decode_step, prefill_time as prefill_time
     from scaling.memory import (
@@ -94,6 +99,7 @@ if TYPE_CHECKING:
         from_hf_config as from_hf_config,
     )
     from scaling.pareto import front as front
+    from scaling.prefix import PrefixTree as PrefixTree, saved_bytes as saved_bytes
     from scaling.roofline import (
         bandwidth_per_dollar as bandwidth_per_dollar,
         breakeven_price as breakeven_price,

@@ -10,6 +10,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from scaling.batching import Span, Timeline
 from scaling.latency import StepTime
 
 # Okabe and Ito's palette: told apart by readers with any common colour blindness, and by hatch in print.
@@ -19,6 +20,16 @@ TERMS: Mapping[str, tuple[str, str]] = {
     "cache": ("#009E73", "..."),
     "collectives": ("#CC79A7", "xxx"),
     "overhead": ("#8C8C8C", "\\\\\\"),
+}
+
+# What a request does, in colours that no term has: colour, hatch, height of the bar, name in the legend.
+KINDS: Mapping[str, tuple[str, str, float, str]] = {
+    "prefill": ("#D55E00", "////", 0.74, "prefill"),
+    "decode": ("#56B4E9", "", 0.74, "decode"),
+    "mixed": ("#5D3A9B", "xxxx", 0.74, "decode, beside a prefill"),
+    "transfer": ("#3B3B3B", "||||", 0.74, "transfer"),
+    "held": ("#F2F2F2", "....", 0.74, "finished, keeps its place"),
+    "wait": ("#C8C8C8", "", 0.16, "waits"),
 }
 
 _LINES = (
@@ -171,6 +182,59 @@ def bars(
     if len(groups) > 1:
         ax.legend()
     return _labels(ax, title, "", ylabel, log)
+
+
+def timeline(
+    given: Timeline | Mapping[str, Timeline], *, title: str, unit: float = 1e-3, unit_name: str = "ms"
+) -> tuple[Axes, ...]:
+    """One row per request and what happens in it; a triangle at its first token, a cross where it is thrown out.
+
+    Several timelines, given by name, are drawn below one another on one time axis. Steps too short to be told apart are
+    drawn as one bar. Returns the axes of each, from above; end the cell with ``plt.show()``.
+
+    Raises ``ValueError`` for no timeline at all.
+    """
+    panels = given if isinstance(given, Mapping) else {"": given}
+    if not panels:
+        raise ValueError("given must be a timeline, or at least one by name, not an empty mapping.")
+    heights = [0.34 * len(t.requests) + 0.3 for t in panels.values()]
+    options: Any = {"height_ratios": heights, "figsize": (SIZE[0], sum(heights) + 1.3), "layout": "constrained"}
+    figure, rows = plt.subplots(len(panels), sharex=True, squeeze=False, **options)
+    axes, shown = tuple(rows[:, 0]), {}
+    end = max(span.end for t in panels.values() for span in t.spans) or unit
+    for ax, (name, one) in zip(axes, panels.items(), strict=True):
+        for span in _joined(one.spans, 0.012 * end):
+            colour, hatch, height, label = KINDS[span.kind]
+            look = _EDGE if span.kind != "held" else _EDGE | {"edgecolor": "#777777"}
+            left, width = span.start / unit, (span.end - span.start) / unit
+            shown[label] = ax.barh(span.request, width, height, left=left, color=colour, hatch=hatch, **look)
+        first = [t.first_token / unit for t in one.times]
+        edge: Any = {"linestyle": "", "color": "black", "markeredgecolor": "white", "markeredgewidth": 0.7}
+        (shown["first token"],) = ax.plot(first, range(len(first)), marker="v", markersize=7, **edge)
+        thrown = [(time / unit, row) for row, t in enumerate(one.times) for time in t.preempted]
+        if thrown:
+            (shown["thrown out"],) = ax.plot(*zip(*thrown, strict=True), marker="X", markersize=8, **edge)
+        ax.set_title(name, loc="left", fontsize="medium")
+        ax.set_yticks(range(len(first)), [r.name or str(i + 1) for i, r in enumerate(one.requests)])
+        ax.set(xlim=(0, 1.02 * end / unit), ylim=(len(first) - 0.5, -0.5))
+        ax.grid(axis="y", visible=False)
+    axes[-1].set_xlabel(f"time ({unit_name})")
+    figure.suptitle(title, fontsize=mpl.rcParams["axes.titlesize"])
+    labels = [label for label in (*(k[-1] for k in KINDS.values()), "first token", "thrown out") if label in shown]
+    figure.legend([shown[label] for label in labels], labels, loc="outside lower center", ncols=2)
+    return axes
+
+
+def _joined(spans: Sequence[Span], shortest: float) -> list[Span]:
+    """The spans, each joined to the one before, of the same kind, if it is too short to be seen by itself."""
+    joined: list[Span] = []
+    for span in spans:
+        short = span.end - span.start < shortest or span.kind == "held"
+        if short and joined and joined[-1][1:4] == (span.start, span.kind, span.request):
+            joined[-1] = joined[-1]._replace(end=span.end)
+        else:
+            joined.append(span)
+    return joined
 
 
 _GUIDE: Any = {"color": "#555555", "linewidth": 1, "linestyle": (0, (2, 2))}

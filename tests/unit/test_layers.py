@@ -113,6 +113,8 @@ NAMES = {
     "pareto": "front",
     "sharding": "tp_limit collective_time",
     "disaggregation": "eviction_rate prefill_decode_ratio transfer_time",
+    "batching": "timeline",
+    "prefix": "saved_bytes PrefixTree",
     "exercise": "check",
 }
 

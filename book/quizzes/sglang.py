@@ -1,0 +1,447 @@
+"""Questions and exercise of chapter 9, SGLang in practice. Every key and every trap is computed."""
+
+import shlex
+from dataclasses import replace
+from math import ceil, floor
+from pathlib import Path
+
+from scaling import H100_TEXT, LLAMA3_8B, LLAMA3_70B, Deployment, decode_step, prefill_time
+from scaling.engines import sglang
+from scaling.exercise import Exercise
+from scaling.prefix import saved_bytes
+from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.tables import number
+from scaling.units import GB, GiB, ms
+
+# The node of the text: eight H100, everything in bf16 unless a flag says otherwise.
+NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal")
+BYTE_KV = replace(NODE, kv="fp8")
+MFU, CHUNK, CONTEXT = 0.4, 8192, 8192
+SAMPLE = (Path(__file__).parents[1] / "data" / "metrics_sglang.txt").read_text(encoding="utf-8")
+
+# --- the shell -------------------------------------------------------------------------------------------------------
+
+_LINE = "launch --mem-fraction-static 0.85 \\   # share of the memory"
+_words = shlex.split(_LINE, comments=True)
+
+BACKSLASH = Single(
+    id="09-backslash",
+    prompt=(
+        "A command spans two lines. The first is: --mem-fraction-static 0.85, a backslash, three blanks, and a comment "
+        "that begins with #. The second is: --max-running-requests 256. You paste it into bash. What happens?"
+    ),
+    options=(
+        Option(
+            text="Both lines become one command: the shell skips the comment and goes on",
+            correct=_words[-1] == "0.85",
+            feedback="Only a backslash at the very end of a line joins it to the next. Here a blank comes after it.",
+        ),
+        Option(
+            text="The first line runs with an extra argument, a single blank; the second fails as a command of its own",
+            correct=_words[-1] == " ",
+            feedback=(
+                "The backslash escapes the blank after it, the comment ends the line, and nothing joins it to the next. "
+                f"The last argument of the first line is {_words[-1]!r}."
+            ),
+        ),
+        Option(
+            text="Nothing runs: bash finds the syntax error first and says in which line it is",
+            feedback="There is none to find. An escaped blank is a legal argument and a line may end in a comment.",
+        ),
+        Option(
+            text="Both lines become one command, and the comment's words are passed on as arguments",
+            correct=len(_words) > 4,
+            feedback="A # at the start of a word begins a comment, and the shell drops the rest of that line.",
+        ),
+    ),
+    hints=(
+        "What does a backslash do to the one character that follows it?",
+        "Before a line break it joins two lines. Before a blank it makes the blank part of a word.",
+        "The character after this backslash is a blank.",
+    ),
+    solution=(
+        f"The shell splits the first line into {len(_words)} words; the last is {_words[-1]!r}. The engine refuses it as an "
+        "unknown argument. The second line then runs alone, and there is no program called --max-running-requests."
+    ),
+)
+
+# --- the cache's dtype -----------------------------------------------------------------------------------------------
+
+_default = NODE.kv_per_token
+
+DEFAULT_KV = Single(
+    id="09-default-kv",
+    prompt="SGLang starts LLaMA 3-70B, a bf16 checkpoint, with --tp-size 8 and no other flag. How large is the cache of one token, all GPUs together?",
+    options=tuple(
+        Option(text=f"{number(round(size))} bytes", correct=size == _default, feedback=feedback)
+        for size, feedback in (
+            (
+                BYTE_KV.kv_per_token,
+                "That takes a byte for each number, as the text's sums do. Nothing in this command asks for it.",
+            ),
+            (
+                _default,
+                "The default, auto, keeps the model's own dtype: two bytes. Every sum with one-byte keys and values "
+                "needs --kv-cache-dtype fp8_e4m3.",
+            ),
+            (
+                _default / NODE.chips,
+                "That is the share of one GPU: each holds one of the eight KV heads. The question asks for all of them.",
+            ),
+            (
+                _default * NODE.model.q_heads / NODE.model.kv_heads,
+                "That would be 64 KV heads, one for each query head. This model shares 8 among them.",
+            ),
+        )
+    ),
+    hints=(
+        "Which dtype does the cache have if no flag names one?",
+        "kv = 2 L K H b, with b the bytes of the model's own dtype.",
+        "2 x 80 layers x 8 heads x 128 numbers, and two bytes for each.",
+    ),
+    solution=f"2 x 80 x 8 x 128 x 2 B = {number(round(_default))} B, twice the chapter's {number(round(BYTE_KV.kv_per_token))} B.",
+)
+
+# --- the pool --------------------------------------------------------------------------------------------------------
+
+_LOG = {"free_before": 78.81, "free_after": 63.72, "fraction": 0.88}
+_ONE = Deployment(model=LLAMA3_8B, chip=H100_TEXT)
+
+
+def _pool(free_before: float, free_after: float, fraction: float, token_bytes: float) -> int:
+    pool = sglang.kv_pool(
+        _ONE,
+        free_before_load=free_before * GiB,
+        free_after_load=free_after * GiB,
+        mem_fraction_static=fraction,
+        token_bytes=token_bytes,
+    )
+    return int(pool.tokens)
+
+
+_token = _ONE.kv_per_token
+_logged = _pool(**_LOG, token_bytes=_token)
+
+POOL = Numeric(
+    id="09-pool",
+    prompt=(
+        "LLaMA 3.1-8B in bf16 on one H100. SGLang's log says: 78.81 GiB free before loading, 63.72 GiB after. "
+        "The fraction is 0.88, and a token takes 131,072 bytes of cache. How many tokens does the pool hold?"
+    ),
+    answer=_logged,
+    unit="tokens",
+    rtol=0.005,
+    right=(
+        "The fraction counts what was free before loading; the weights are inside it. The server that printed this log "
+        "had 444,500: the rest is the rounding of two printed numbers."
+    ),
+    traps=(
+        Trap(
+            value=_pool(_LOG["free_after"], _LOG["free_after"], _LOG["fraction"], _token),
+            feedback="You took 0.88 of what was free after loading. The fraction is of the memory free before.",
+        ),
+        Trap(
+            value=_pool(_LOG["free_before"], _LOG["free_before"], _LOG["fraction"], _token),
+            feedback="You left the weights out. They live inside the 0.88 too.",
+        ),
+        Trap(
+            value=_pool(_LOG["free_before"], _LOG["free_after"], 1.0, _token),
+            feedback="You gave all that is left to the cache. 12 % of the memory stays free for activations and graphs.",
+        ),
+        Trap(
+            value=floor(_logged * GB / GiB),
+            feedback="You read GiB as GB. The engine says GB in its log and means GiB.",
+        ),
+        Trap(
+            value=_pool(**_LOG, token_bytes=_token / 2),
+            feedback="That is a one-byte cache, or only the keys. The token's 131,072 bytes hold keys and values in bf16.",
+        ),
+    ),
+    hints=(
+        "What may weights and cache fill together, and how much of it do the weights take?",
+        "rest = free after - free before x (1 - fraction). The pool is rest over the bytes of one token.",
+        "63.72 - 78.81 x 0.12, in GiB of 1,073,741,824 bytes.",
+    ),
+    solution=(
+        f"63.72 - 78.81 x 0.12 = {number(_logged * _token / GiB)} GiB. Over 131,072 B that is {number(_logged)} tokens."
+    ),
+)
+
+# --- the same number, another meaning --------------------------------------------------------------------------------
+
+FRACTION = Single(
+    id="09-fraction",
+    prompt=(
+        "You move from SGLang with --mem-fraction-static 0.9 to vLLM with --gpu-memory-utilization 0.9, on the same GPUs "
+        "with the same model. What happens to the room for the cache?"
+    ),
+    options=(
+        Option(
+            text="It shrinks: vLLM's share must also hold activations and graphs, SGLang's holds weights and cache only",
+            correct=True,
+            feedback="Same number, two questions. One public report shows half the tokens on the same machine.",
+        ),
+        Option(
+            text="It grows: vLLM counts all the memory, SGLang only what is free before loading, which is less",
+            feedback="The base is a little larger, by well under a GiB. But several GiB of activations come out of the share.",
+        ),
+        Option(
+            text="It stays as it is: both name the share of the memory that the server may use",
+            feedback="Only vLLM's does. What SGLang's names leaves activations and graphs outside.",
+        ),
+        Option(
+            text="It cannot be compared: vLLM sizes its cache in blocks and SGLang in single tokens",
+            feedback="A block of 16 tokens rounds the pool by less than a block. Both pools can be counted in tokens.",
+        ),
+    ),
+    hints=(
+        "What else lives in a GPU's memory, and on which side of the fraction is it?",
+        "SGLang: weights + cache = fraction of the free memory. vLLM: everything = fraction of the total.",
+        "In vLLM, take weights, activations and graphs from the share; what remains is the cache.",
+    ),
+    solution=(
+        "In vLLM the cache gets what is left of the share after weights, activations and graphs; in SGLang after the "
+        "weights alone. So 0.9 in vLLM leaves less, and 0.9 in SGLang may leave too little for a long prefill."
+    ),
+)
+
+# --- chunks ----------------------------------------------------------------------------------------------------------
+
+_token_time = prefill_time(NODE, 1, mfu=MFU)
+_spare = 6 * ms
+
+BUDGET = Numeric(
+    id="09-chunk-budget",
+    prompt=(
+        "The text draws a decode step of 19 ms that takes 25 ms when a chunk of a prompt is mixed in. On 8 H100 at 40 % MFU, "
+        "70e9 parameters: how many prompt tokens fit into the 6 ms?"
+    ),
+    answer=_spare / _token_time,
+    unit="tokens",
+    rtol=0.03,
+    right=(
+        f"A chunk of {CHUNK:,} tokens, which the text sets beside the drawing, takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms: "
+        f"{number(prefill_time(NODE, CHUNK, mfu=MFU) / _spare)} times the 6 ms."
+    ),
+    traps=(
+        Trap(
+            value=_spare / prefill_time(NODE, 1, mfu=1.0),
+            feedback="That is 100 % MFU. At 40 % each token takes 2.5 times as long.",
+        ),
+        Trap(
+            value=2 * _spare / _token_time,
+            feedback="Twice too many: a multiplication and an addition are two FLOP for each parameter and token.",
+        ),
+        Trap(
+            value=25 * ms / _token_time,
+            feedback="That fills all 25 ms. The decode step itself needs 19 of them.",
+        ),
+        Trap(
+            value=_spare / prefill_time(replace(NODE, chips=1), 1, mfu=MFU),
+            feedback="That is one GPU. All eight work on the chunk.",
+        ),
+        Trap(
+            value=float(CHUNK),
+            feedback=f"That is the flag's value. It takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms.",
+        ),
+    ),
+    hints=(
+        "How long does one prompt token take?",
+        "T = 2 P / (N C MFU) for each token.",
+        "2 x 70e9 FLOP over 8 x 990e12 x 0.4 FLOP/s.",
+    ),
+    solution=(f"A token takes {number(_token_time * 1e6)} us, so 6 ms hold {number(_spare / _token_time)} tokens."),
+)
+
+_chunks = ceil(CONTEXT / CHUNK)
+_chunk = prefill_time(NODE, CHUNK, mfu=MFU)
+_step = decode_step(NODE, 32, CONTEXT).total
+
+NO_CHUNK = Single(
+    id="09-chunk-context",
+    prompt=f"A server runs with --chunked-prefill-size {CHUNK} and --context-length {CONTEXT}. What does the chunk size do to single prompts?",
+    options=(
+        Option(
+            text="Every prompt is cut in two, so decode steps come in between",
+            correct=_chunks == 2,
+            feedback=f"A prompt has at most {CONTEXT:,} tokens, so {_chunks} chunk holds it. And by default nothing comes in between.",
+        ),
+        Option(
+            text="Decode steps never wait longer than one of them takes",
+            correct=_chunk <= _step,
+            feedback=(
+                f"A chunk of {CHUNK:,} tokens takes {number(_chunk / ms)} ms at 40 % MFU, and a decode step of 32 sequences "
+                f"{number(_step / ms)} ms. Decode waits for the whole chunk."
+            ),
+        ),
+        Option(
+            text="None of them is ever cut",
+            correct=_chunks == 1,
+            feedback=(
+                "No prompt is longer than one chunk. The flag still bounds how many tokens of several prompts share one batch."
+            ),
+        ),
+        Option(
+            text="The longest prompts are refused, since the answer needs room too",
+            feedback="A chunk is no limit on the length. The context length is, and it counts prompt and answer together.",
+        ),
+    ),
+    hints=(
+        "How long can a prompt be here?",
+        "Chunks of a prompt = ceil(tokens / chunk size).",
+        f"ceil({CONTEXT:,} / {CHUNK:,}).",
+    ),
+    solution=(
+        f"The longest prompt has fewer than {CONTEXT:,} tokens: one chunk. {CHUNK:,} is also the default on a GPU of 80 GB, and "
+        "8,192 tokens are this model's maximum, so neither flag changes anything."
+    ),
+)
+
+# --- shared prefixes -------------------------------------------------------------------------------------------------
+
+PREFIX, USERS = 2048, 100
+_saved = saved_bytes(LLAMA3_70B, PREFIX, USERS, kv="fp8")
+
+SAVED = Numeric(
+    id="09-prefix-saved",
+    prompt=(
+        f"{USERS} requests begin with the same system prompt of {PREFIX:,} tokens. LLaMA 3-70B keeps one byte for each number "
+        "in the cache. How much memory does it save to store the prefix once?"
+    ),
+    answer=_saved,
+    unit="GB",
+    rtol=0.004,
+    right=f"One copy must stay, so {USERS - 1} are saved. In bf16, SGLang's default, it would be {number(saved_bytes(LLAMA3_70B, PREFIX, USERS) / GB)} GB.",
+    traps=(
+        Trap(
+            value=saved_bytes(LLAMA3_70B, PREFIX, USERS + 1, kv="fp8"),
+            feedback=f"You saved all {USERS} copies. One has to stay.",
+        ),
+        Trap(
+            value=saved_bytes(LLAMA3_70B, PREFIX, 2, kv="fp8"),
+            feedback=f"That is one copy. {USERS} requests would hold {USERS} of them.",
+        ),
+        Trap(
+            value=saved_bytes(LLAMA3_70B, PREFIX, USERS),
+            feedback="That is two bytes for each number. The question gives one.",
+        ),
+        Trap(
+            value=saved_bytes(LLAMA3_70B, PREFIX, USERS, kv="int4"),
+            feedback="Half of it: each token keeps keys and values.",
+        ),
+    ),
+    hints=(
+        "How many copies are there without sharing, and how many with?",
+        "saved = (requests - 1) x prefix tokens x kv.",
+        f"{USERS - 1} x {PREFIX:,} x 163,840 B.",
+    ),
+    solution=f"{USERS - 1} x {PREFIX:,} x 163,840 B = {number(_saved / GB)} GB.",
+)
+
+# --- the metrics page ------------------------------------------------------------------------------------------------
+
+METRICS = Multiple(
+    id="09-metric-names",
+    prompt="Which of these can you read on SGLang's page /metrics? Tick all.",
+    options=tuple(
+        Option(text=name, correct=f"\n{name}" in SAMPLE, feedback=feedback)
+        for name, feedback in (
+            (
+                "sglang:avg_decode_latency",
+                "There is no such name anywhere. The time per token is a histogram: sglang:inter_token_latency_seconds.",
+            ),
+            ("sglang:token_usage", "A gauge from 0 to 1: the share of the pool in use. Not a number of tokens."),
+            (
+                "sglang:time_to_first_token_seconds",
+                "A histogram of TTFT, time in the queue included: a sum, a count and buckets, so mean and quantiles.",
+            ),
+            (
+                "sglang:avg_prefill_latency",
+                "There is no such name anywhere. Prefill shows in sglang:time_to_first_token_seconds.",
+            ),
+            (
+                "sglang:cache_hit_rate",
+                "A gauge, but only of the last prefill. For a rate over time divide two counters.",
+            ),
+        )
+    ),
+    hints=(
+        "Two of the five exist nowhere in the engine.",
+        "Prometheus pages give sums and counts, and leave the average to the reader.",
+        "A name that begins with avg is suspicious.",
+    ),
+    solution=(
+        "token_usage and cache_hit_rate are gauges and time_to_first_token_seconds is a histogram. Means come from "
+        "a histogram's sum over its count; no avg_... is printed."
+    ),
+)
+
+# --- tuning ----------------------------------------------------------------------------------------------------------
+
+_FIT, _SHARE, _DTYPE, _CAP, _CHUNKS = _ORDER = (
+    "fit the weights: their dtype and --tp-size",
+    "set the share of the memory for weights and cache",
+    "choose the dtype of the cache",
+    "cap the running requests near the critical batch",
+    "set the chunk size from the promise on TPOT",
+)
+
+TUNING = Ordering(
+    id="09-tuning-order",
+    prompt="You tune a new server. Put the decisions in an order in which none has to be taken back.",
+    items=_ORDER,
+    right="Each decision uses what the ones before it have fixed: weights leave a pool, the pool and its dtype give a batch, the batch gives a step.",
+    other="Ask of each decision which number it needs. The pool needs the weights; the batch needs the pool and the bytes of a token.",
+    traps=(
+        WrongOrder(
+            order=(_CAP, _FIT, _SHARE, _DTYPE, _CHUNKS),
+            feedback="Before you cap the batch you must know how many sequences fit: that needs the pool and the cache's dtype.",
+        ),
+        WrongOrder(
+            order=(_CHUNKS, _FIT, _SHARE, _DTYPE, _CAP),
+            feedback="The chunk has to fit into what a step leaves of the promise, and the step depends on all the others.",
+        ),
+        WrongOrder(
+            order=_ORDER[::-1], feedback="The order is right but runs backwards: first of all, the weights must fit."
+        ),
+    ),
+    hints=(
+        "What must hold before the server starts at all?",
+        "Weights, then the pool, then the batch, then the step.",
+        "First the weights, last what depends on the length of a step.",
+    ),
+    solution="; ".join(_ORDER) + ".",
+)
+
+QUESTIONS: tuple[Question, ...] = (DEFAULT_KV, BACKSLASH, POOL, FRACTION, BUDGET, NO_CHUNK, SAVED, METRICS, TUNING)
+
+# --- exercise --------------------------------------------------------------------------------------------------------
+
+
+def _cases() -> tuple[dict[str, float], ...]:
+    return (
+        {"free_before": 78.81, "free_after": 63.72, "fraction": 0.88, "token_bytes": 131_072},
+        {"free_before": 78.59, "free_after": 63.48, "fraction": 0.88, "token_bytes": 131_072},
+        {"free_before": 21.63, "free_after": 6.09, "fraction": 0.85, "token_bytes": 65_536},
+    )
+
+
+TOKENS = Exercise(
+    _pool,
+    cases=_cases(),
+    mistakes={
+        "the fraction is taken of what is free after loading.": lambda **a: _pool(
+            **{**a, "free_before": a["free_after"]}
+        ),
+        "the weights are left out. What is free after loading is what they left.": lambda **a: _pool(
+            **{**a, "free_after": a["free_before"]}
+        ),
+        "everything that is left goes to the cache. A share of 1 - fraction stays free.": lambda **a: _pool(
+            **{**a, "fraction": 1.0}
+        ),
+        "GiB are read as GB. A GiB has 1,073,741,824 bytes.": lambda **a: floor(_pool(**a) * GB / GiB),
+        "not rounded. A token is in the pool or it is not.": lambda **a: (
+            (a["free_after"] - a["free_before"] * (1 - a["fraction"])) * GiB / a["token_bytes"]
+        ),
+    },
+)

@@ -1,0 +1,273 @@
+"""What a server measures, set against the roofline, and what to change."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from scaling._array import shown
+from scaling.deployment import ROOFLINE, Deployment
+from scaling.engines.finding import ENGINES, FLAGS, LATENCY, MEMORY, PREFILL, THROUGHPUT, Finding as Finding, said
+from scaling.engines.metrics import Metrics
+from scaling.latency import decode_step, prefill_time
+from scaling.memory import weight_bytes
+from scaling.throughput import balanced_batch, plateau
+
+# Thresholds. Each says how far from its bound a value may lie for reasons that the roofline leaves out.
+
+#: Engines reach 60 to 80 % of the bandwidth and launch kernels on top: a step takes up to twice its bound.
+SLOW_STEP = 2.0
+#: Prefill reaches 40 to 60 % of the FLOP/s, and a request waits for the step that runs: four times the bound is usual.
+SLOW_FIRST_TOKEN = 4.0
+#: Nobody notices a first token that comes sooner than this. [s]
+FAST_FIRST_TOKEN = 0.2
+#: A tenth of the pool is turnover; beyond this, requests wait for others to finish or are thrown out.
+FULL_POOL = 0.9
+#: A queue of a tenth of the running requests comes and goes with the arrivals.
+LONG_QUEUE = 0.1
+#: One request in a hundred that is processed twice costs a hundredth of the prefill.
+RETRACTED = 0.01
+#: Ten per cent above the critical batch is within the error of where it lies.
+OVER_BALANCE = 1.1
+#: A batch below a tenth of what is useful leaves nine tenths of the throughput unused.
+UNDER_USED = 0.1
+#: Below a twentieth the prefix cache does nothing, which matters for prompts long enough to share a part. [tokens]
+FEW_HITS, LONG_PROMPT = 0.05, 1024
+#: The embeddings that a step does not read, rounded data sheets and boost clocks beat a bound by less than this.
+BEATEN = 0.95
+
+
+class _View(NamedTuple):
+    """A page as one replica of the deployment sees it, at the roofline."""
+
+    d: Deployment
+    m: Metrics
+    batch: float
+    context: float
+    step: float
+
+    def flag(self, name: str) -> str:
+        return FLAGS[self.m.engine][name]
+
+    @property
+    def pool(self) -> float | None:
+        return None if self.m.pool_tokens is None else self.m.pool_tokens / self.m.replicas
+
+    @property
+    def room(self) -> float:
+        """Sequences as long as those running that memory could hold."""
+        if self.m.cache_usage:
+            return self.batch / self.m.cache_usage
+        return self.pool / self.context if self.pool and self.context else math.inf
+
+    @property
+    def tpot(self) -> float | None:
+        """Seconds from token to token: the mean, or else what batch and throughput say."""
+        if self.m.tpot is not None and self.m.tpot.mean > 0:
+            return self.m.tpot.mean
+        return self.m.running / self.m.throughput if self.m.running and self.m.throughput else None
+
+    @property
+    def more_memory(self) -> str:
+        narrow = self.d.kv_per_token <= self.d.model.kv_bytes_per_token("fp8") * self.d.kv_copies
+        return "use more chips" if narrow else f"store the cache in FP8 ({self.flag('kv')}), or use more chips"
+
+
+def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
+    """What stands out on a metrics page of deployment `d`, the most serious first; never empty.
+
+    Each measured value is set against the roofline of one replica, whatever the efficiency of `d`: the time per token
+    against `decode_step` at the running batch and its mean context, the time to the first token against `prefill_time`
+    of the prompt tokens that were not cached. A value that beats its bound is a mismatch: the server is not the one
+    described. Latencies are means since the start, the batch is the one of now: read the page under a steady load.
+
+    Raises ``ValueError`` for anything but a `Deployment` and `Metrics`.
+    """
+    for name, value, kind in (("d", d, Deployment), ("metrics", metrics, Metrics)):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} must be a {kind.__name__} record, not {shown(value)}.")
+    d, batch = replace(d, efficiency=ROOFLINE), (metrics.running or 0.0) / metrics.replicas
+    # No sequence outgrows the window: where more is in use, it is not the running ones' alone.
+    context = min(metrics.mean_context or 0.0, float(d.model.context_window))
+    view = _View(d, metrics, batch, context, float(decode_step(d, max(1.0, batch), context).total))
+    found = [finding for look in _LOOKS if (finding := look(view))]
+    return tuple(sorted(found, key=lambda finding: -finding.severity)) or (_nothing(view),)
+
+
+def _mismatch(what: str, measured: float, bound: float, unit: str, advice: str, see: str) -> Finding:
+    """First of all findings: while the description is wrong, the other bounds mean nothing."""
+    return Finding(f"Mismatch, {what}", measured, bound, unit, advice, see, math.inf)
+
+
+def _too_fast(v: _View) -> Finding | None:
+    measured, floor = v.tpot, float(decode_step(v.d, 1, 0).total)
+    if measured is None or measured >= BEATEN * v.step:
+        return None
+    if measured < BEATEN * floor:
+        advice = (
+            "Not even the weights can be read that fast, so the server is not the one described (chips, chip, dtype of "
+            "the weights), or it decodes several tokens a step, speculatively."
+        )
+        return _mismatch("time per output token", measured, floor, "s", advice, LATENCY)
+    advice = (
+        "The running batch cannot be decoded that fast: either it was smaller before, as the mean counts from "
+        "the start, or chips, chip or dtypes are not as described."
+    )
+    return Finding("Mismatch, time per output token", measured, v.step, "s", advice, LATENCY, v.step / measured)
+
+
+def _too_soon(v: _View) -> Finding | None:
+    bound, ttft = _prefill(v), v.m.ttft
+    # The means are of the same requests only if nearly all are in both.
+    if bound is None or ttft is None or 2 * ttft.count < (v.m.requests or 0.0) or ttft.mean >= BEATEN * bound:
+        return None
+    advice = (
+        "Prompts of that length cannot be processed that fast, so the server is not the one described: check chips, "
+        "chip and dtype of the arithmetic."
+    )
+    return _mismatch("time to first token", ttft.mean, bound, "s", advice, LATENCY)
+
+
+def _too_much(v: _View) -> Finding | None:
+    measured, most = v.m.throughput, float(plateau(v.d, v.context)) * v.m.replicas
+    if not measured or measured * BEATEN <= most:
+        return None
+    advice = (
+        "No batch of this context gives that many tokens a second, so the server is not the one described: check "
+        "chips, replicas and dtypes."
+    )
+    return _mismatch("throughput", measured, most, "token/s", advice, THROUGHPUT)
+
+
+def _too_large(v: _View) -> Finding | None:
+    room = max(0.0, v.d.chips * v.d.chip.device_memory - weight_bytes(v.d)) / v.d.kv_per_token
+    if v.pool is None or v.pool * BEATEN <= room:
+        return None
+    advice = (
+        "The chips described cannot hold such a pool beside the weights: check chips and chip, and whether weights and "
+        "cache take fewer bytes than described."
+    )
+    return _mismatch("size of the KV pool", v.pool, room, "tokens", advice, MEMORY)
+
+
+def _retracted(v: _View) -> Finding | None:
+    share = v.m.retractions / v.m.requests if v.m.retractions and v.m.requests else 0.0
+    if share < RETRACTED:
+        return None
+    advice = (
+        f"The pool runs full, and requests that lose their cache are processed again: lower {v.flag('cap')} below "
+        f"{max(1.0, v.batch):,.0f}, or {v.more_memory}."
+    )
+    return Finding("Requests thrown out of the cache", share, 0.0, "share", advice, MEMORY, share / RETRACTED)
+
+
+def _full(v: _View) -> Finding | None:
+    usage, waiting = v.m.cache_usage or 0.0, v.m.waiting or 0.0
+    if usage < FULL_POOL:
+        return None
+    advice = (
+        f"Memory limits the batch to about {v.room:,.0f} sequences of the present length, and {waiting:,.0f} requests "
+        f"wait: {v.more_memory}, or raise {v.flag('memory')} if memory stays free."
+    )
+    severity = usage / FULL_POOL + waiting / max(1.0, v.m.running or 0.0)
+    return Finding("Use of the KV pool", usage, 1.0, "share", advice, MEMORY, severity)
+
+
+def _queue(v: _View) -> Finding | None:
+    waiting, running = v.m.waiting or 0.0, v.m.running
+    if running is None or (v.m.cache_usage or 0.0) >= FULL_POOL or waiting <= LONG_QUEUE * running:
+        return None
+    balanced = float(balanced_batch(v.d))
+    though = "" if v.m.cache_usage is None else " though the pool has room for more"
+    advice = (
+        f"They wait{though}: raise {v.flag('cap')} if it is reached; if not, prefill does not keep up, and needs more "
+        "chips, fewer tokens or servers of its own."
+    )
+    if v.batch >= balanced:
+        advice = "The batch is past the critical one, where a larger one is no faster: add replicas."
+    spare, severity = max(0.0, min(v.room, balanced) - v.batch), waiting / max(1.0, LONG_QUEUE * running)
+    return Finding("Requests waiting", waiting / v.m.replicas, spare, "sequences", advice, PREFILL, severity)
+
+
+def _prefill(v: _View) -> float | None:
+    """Bound of the time to the first token: the mean prompt, less what the prefix cache had of it. [s]"""
+    if not v.m.mean_prompt or v.m.ttft is None or not v.m.ttft.mean > 0:
+        return None
+    return float(prefill_time(v.d, v.m.mean_prompt * (1.0 - min(1.0, v.m.prefix_hit_rate or 0.0))))
+
+
+def _first_token(v: _View) -> Finding | None:
+    bound, ttft = _prefill(v), v.m.ttft
+    if bound is None or ttft is None:
+        return None
+    slow = ttft.mean / max(bound, FAST_FIRST_TOKEN / SLOW_FIRST_TOKEN) / SLOW_FIRST_TOKEN
+    if slow <= 1:
+        return None
+    why = "Prefill is slow, or waits for decode steps"
+    if v.m.queue is not None and v.m.queue.count:
+        if v.m.queue.mean > ttft.mean / 2:
+            why = f"{said(v.m.queue.mean, 's')} of it are spent in the queue"
+    elif v.m.waiting:
+        why = "Requests wait in the queue"
+    advice = f"{why}: give prefill more chips or servers of its own, or find more of the prompts in the prefix cache."
+    return Finding("Time to first token, mean", ttft.mean, bound, "s", advice, PREFILL, slow)
+
+
+def _hits(v: _View) -> Finding | None:
+    rate, slow = v.m.prefix_hit_rate, _first_token(v)
+    if rate is None or rate >= FEW_HITS or slow is None or (v.m.mean_prompt or 0.0) < LONG_PROMPT:
+        return None
+    advice = (
+        "Hardly any of the long prompts is found in the prefix cache: put first what they share, and see that "
+        f"{v.flag('prefix')}."
+    )
+    return Finding("Prompt tokens found in the cache", rate, 1.0, "share", advice, ENGINES, slow.severity / 2)
+
+
+def _token(v: _View) -> Finding | None:
+    if v.tpot is None or not v.batch or v.tpot <= SLOW_STEP * v.step:
+        return None
+    median, see = v.m.tpot.quantile(0.5) if v.m.tpot is not None else math.nan, LATENCY
+    advice = (
+        f"All steps are slow, which memory does not explain: see that {v.flag('graphs')} and that the links are those "
+        "described, or try fewer ways of tensor parallelism."
+    )
+    if median <= v.tpot / SLOW_STEP:
+        see = PREFILL
+        advice = (
+            f"The median is {said(median, 's')}, so it is single steps that are held up, as by prefill between them: "
+            f"try {v.flag('chunk')}."
+        )
+    at = f" at {v.batch:,.0f} sequences of {v.context:,.0f} tokens" if v.context else ""
+    return Finding(f"Time per output token, mean{at}", v.tpot, v.step, "s", advice, see, v.tpot / v.step / SLOW_STEP)
+
+
+def _batch(v: _View) -> Finding | None:
+    balanced = float(balanced_batch(v.d))
+    useful = min(balanced, v.room)
+    if v.batch > OVER_BALANCE * balanced:
+        advice = (
+            "Arithmetic takes longer than reading the weights, and more sequences only wait for each other: lower "
+            f"{v.flag('cap')} to {math.ceil(balanced):,} and add replicas."
+        )
+        severity = v.batch / (OVER_BALANCE * balanced)
+        return Finding("Running batch", v.batch, balanced, "sequences", advice, THROUGHPUT, severity)
+    if v.m.waiting or not 0 < v.batch < UNDER_USED * useful:
+        return None
+    advice = (
+        "Each step reads all the weights for few sequences: send more requests here, or serve these with fewer chips "
+        "if the time per token allows."
+    )
+    return Finding("Running batch", v.batch, useful, "sequences", advice, THROUGHPUT, UNDER_USED * useful / v.batch)
+
+
+def _nothing(v: _View) -> Finding:
+    measured = math.nan if v.tpot is None or not v.batch else v.tpot
+    advice = "What the page tells lies no further from its bound than usual: keep it to compare with."
+    return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, ENGINES, 0.0)
+
+
+_LOOKS: tuple[Callable[[_View], Finding | None], ...] = (
+    *(_too_fast, _too_soon, _too_much, _too_large),
+    *(_retracted, _full, _queue, _first_token, _hits, _token, _batch),
+)

@@ -1,0 +1,255 @@
+"""How many tokens the KV pool holds, by each engine's own arithmetic.
+
+The engines start from different numbers. SGLang's fraction is of the memory that was free before loading, and covers
+weights and pool; vLLM's is of the whole memory, and covers everything. Bytes in, bytes out; the "GB" that both print is
+a GiB (`scaling.units.GiB`). `d.chips` are the tensor-parallel ways of one replica.
+
+Where the engine works rank by rank, a list or a tuple holds one value per rank. NumPy arrays broadcast.
+"""
+
+from collections.abc import Callable
+from math import inf, nan
+from typing import NamedTuple
+
+from scaling._array import Array, ceil, finite, floor, maximum, minimum, nonnegative, positive, share, shown, whole
+from scaling.deployment import Deployment
+from scaling.engines.loading import (
+    chip_token_bytes,
+    default_mem_fraction as default_mem_fraction,
+    loaded_weight_bytes as loaded_weight_bytes,
+)
+from scaling.units import GiB
+
+
+class KvPool(NamedTuple):
+    """The pool an engine allocates.
+
+    `tokens` it holds, `bytes` over the whole deployment, `per_chip_bytes` on each chip.
+    `concurrency`: requests of `context` tokens at once, as vLLM prints it, not rounded.
+    `budget`: bytes per chip the engine finds for the pool. Negative when there is no room; the pool is then empty.
+    `token_bytes`: what one token takes on one chip. `pages` of `page_size` tokens each.
+    `fraction` used, and the `minimum_fraction` above which the budget is positive (NaN where no fraction counts).
+    """
+
+    tokens: Array
+    bytes: Array
+    concurrency: Array
+    per_chip_bytes: Array
+    budget: Array
+    token_bytes: float
+    page_size: int
+    pages: Array
+    context: int
+    fraction: Array = nan
+    minimum_fraction: Array = nan
+
+    @property
+    def fits(self) -> Array:
+        """Whether one request of `context` tokens fits, without which vLLM does not start."""
+        return self.concurrency >= 1
+
+    def __str__(self) -> str:
+        if hasattr(self.tokens, "ndim"):
+            return repr(self)
+        if self.tokens:
+            return (
+                f"{self.tokens:,} tokens, {self.per_chip_bytes / GiB:.2f} GiB a chip, "
+                f"{self.concurrency:.2f} requests of {self.context:,} tokens"
+            )
+        said = f"no room: the budget of the pool is {self.budget / GiB:.2f} GiB a chip"
+        if self.minimum_fraction != self.minimum_fraction:
+            return said
+        return f"{said}; the fraction, {self.fraction:.3f}, must be above {self.minimum_fraction:.3f}"
+
+
+def sglang_pool(
+    d: Deployment,
+    *,
+    free_before_load: Array = None,
+    mem_fraction_static: Array = None,
+    free_after_load: Array = None,
+    weights: Array = None,
+    page_size: int = 1,
+    max_total_tokens: float = inf,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """SGLang's pool: ``floor((after - before (1 - fraction)) / token)``, rounded down to whole pages.
+
+    `free_before_load`, `free_after_load`: free memory per chip around loading, the least of the ranks [B]; if not
+    given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
+    `weights`: loaded per chip; `loaded_weight_bytes` if not given. [B]
+    `mem_fraction_static`: share of the memory **free before loading** for weights and pool; SGLang's own if not given.
+    `context`: tokens of one request for `concurrency`; the model's window if not given.
+    `token_bytes`: per token and chip, for a cache that `Model` does not describe, such as a latent one. [B]
+
+    Activations, graphs and communication take the rest of the memory, which nothing here checks.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: SGLang 0.3.0 to 0.5.23; tests/data/real_logs.json.
+    """
+    before, after = _around_loading(d, min, free_before_load, free_after_load, weights)
+    known = mem_fraction_static is not None
+    fraction = share("mem_fraction_static", mem_fraction_static) if known else default_mem_fraction(d)
+    pool = pool_from_bytes(
+        d, after - before * (1.0 - fraction), page_size=page_size, context=context, token_bytes=token_bytes
+    )
+    capped = minimum(pool.pages, floor(nonnegative("max_total_tokens", max_total_tokens) / page_size))
+    return _filled(d, pool, capped)._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
+
+
+def mini_sglang_pool(
+    d: Deployment,
+    *,
+    free_before_load: Array = None,
+    memory_ratio: Array = 0.9,
+    free_after_load: Array = None,
+    weights: Array = None,
+    page_size: int = 1,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Mini-SGLang's pool: ``floor((ratio before - (before - after)) / page)`` pages.
+
+    The arguments are those of `sglang_pool`, except that of several ranks the one with the **most** free memory counts;
+    ranks that differ by more than 2 GiB are refused by the engine. It needs two pages to start.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: mini-sglang, python/minisgl/engine/engine.py, 2026-03.
+    """
+    before, after = _around_loading(d, max, free_before_load, free_after_load, weights)
+    fraction = share("memory_ratio", memory_ratio)
+    budget = floor(fraction * before) - (before - after)
+    pool = pool_from_bytes(d, budget, page_size=page_size, context=context, token_bytes=token_bytes)
+    return pool._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
+
+
+def vllm_pool(
+    d: Deployment,
+    *,
+    non_torch: Array,
+    activation_peak: Array,
+    graphs: Array = 0.0,
+    total_memory: Array = None,
+    gpu_memory_utilization: Array = 0.92,
+    weights: Array = None,
+    block_size: int = 16,
+    max_model_len: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """The pool of vLLM: whole blocks of ``total utilisation - weights - non-torch - activation peak - graphs``.
+
+    All per chip [B]; the rank with the least room decides.
+    `total_memory`: of the device, as it reports. `gpu_memory_utilization`: share of it for **everything**.
+    `weights`: as loaded; `loaded_weight_bytes` if not given.
+    `non_torch`: NCCL and the driver, 0.1 to 0.6 GiB in the logs and 5.7 GiB with 8 ways on H200.
+    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. `graphs`: subtracted since 0.21.0.
+    `max_model_len`: tokens of one request; the model's window if not given.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: vLLM 0.6 to 0.33.0; tests/data/real_logs.json.
+    """
+    fraction = share("gpu_memory_utilization", gpu_memory_utilization)
+    block = whole("block_size", block_size)
+    window = d.model.context_window if max_model_len is None else whole("max_model_len", max_model_len)
+    given = {
+        "total_memory": d.chip.device_memory if total_memory is None else total_memory,
+        "weights": loaded_weight_bytes(d) if weights is None else weights,
+        "non_torch": non_torch,
+        "activation_peak": activation_peak,
+        "graphs": graphs,
+    }
+    least: Array = inf
+    needed: Array = 0.0
+    for total, *taken in _ranks(given):
+        total, used = positive("total_memory", total), sum(taken)
+        least = minimum(least, ceil(total * fraction) - used)
+        needed = maximum(needed, used / total)
+    pool = pool_from_bytes(d, least, page_size=block, context=window, token_bytes=token_bytes)
+    return pool._replace(fraction=fraction, minimum_fraction=needed)
+
+
+def megatron_pool(
+    d: Deployment,
+    *,
+    buffer: Array = 40 * GiB,
+    block_size: int = 256,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Megatron's pool: the blocks of a buffer of fixed size, less one that it keeps as a dummy.
+
+    `buffer`: per chip, ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory,
+    and nothing checks that it fits. [B] The cache is kept in the dtype of the parameters: set `kv` to it.
+
+    Raises ``ValueError`` for nonsense.
+    Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
+    """
+    size, block = positive("buffer", buffer), whole("block_size", block_size)
+    pool = pool_from_bytes(d, size, page_size=block, context=context, token_bytes=token_bytes)
+    return _filled(d, pool, maximum(2, pool.pages) - 1)
+
+
+def pool_from_bytes(
+    d: Deployment,
+    budget: Array,
+    *,
+    page_size: int = 1,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """The second half of every engine's sum: whole pages in `budget` bytes per chip, none when it is negative.
+
+    Also what vLLM's ``--kv-cache-memory-bytes`` gives. The arguments are those of `sglang_pool`.
+
+    Raises ``ValueError`` for a page or a context below 1, or chips that the heads do not allow.
+    Source: tests/data/real_logs.json.
+    """
+    finite("budget", abs(budget) if hasattr(budget, "__abs__") else budget)
+    page = whole("page_size", page_size)
+    token = chip_token_bytes(d) if token_bytes is None else positive("token_bytes", token_bytes)
+    pages = maximum(0, floor(budget / (1.0 * token * page)))
+    window = d.model.context_window if context is None else whole("context", context)
+    return _filled(d, KvPool(0, 0, 0, 0, budget, token, page, pages, window), pages)
+
+
+def _filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
+    """The pool with this many pages, and all that follows from the number."""
+    tokens = pages * pool.page_size
+    one_chip = tokens * pool.token_bytes
+    return pool._replace(
+        tokens=tokens,
+        bytes=one_chip * d.chips,
+        per_chip_bytes=one_chip,
+        pages=pages,
+        concurrency=pages / ceil(pool.context / pool.page_size),
+    )
+
+
+def _ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
+    """One tuple of values per rank; a value that is not a list holds for all ranks."""
+    sizes = {name: len(value) for name, value in given.items() if isinstance(value, (list, tuple))}
+    if len(set(sizes.values())) > 1 or 0 in sizes.values():
+        said = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise ValueError(f"{' and '.join(sizes)} must hold one value per rank, as many as each other: {said}.")
+    count = next(iter(sizes.values()), 1)
+    rows = [[value[i] if name in sizes else value for name, value in given.items()] for i in range(count)]
+    return [tuple(finite(name, value) for name, value in zip(given, row, strict=True)) for row in rows]
+
+
+def _around_loading(
+    d: Deployment, pick: Callable[..., Array], before: Array, after: Array, weights: Array
+) -> tuple[Array, Array]:
+    """Free memory before and after loading, of the rank that counts."""
+    if after is not None and weights is not None:
+        raise ValueError("free_after_load and weights must not both be given: one follows from the other.")
+    rows = _ranks({"free_before_load": d.chip.device_memory if before is None else before})
+    before = pick(positive("free_before_load", free) for (free,) in rows)
+    if after is None:
+        loaded = loaded_weight_bytes(d) if weights is None else weights
+        return before, pick(before - size for (size,) in _ranks({"weights": loaded}))
+    after = pick(free for (free,) in _ranks({"free_after_load": after}))
+    risen = after > before
+    if risen.any() if hasattr(risen, "any") else risen:
+        raise ValueError(f"free_after_load must be at most free_before_load, {shown(before)}, not {shown(after)}.")
+    return before, after

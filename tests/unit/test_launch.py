@@ -1,0 +1,789 @@
+"""Launch commands: what they print is what a shell runs, every flag exists, and what would not start is refused."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from scaling import (
+    A100,
+    B200,
+    CATALOGUE,
+    GB200,
+    H100,
+    H100_TEXT,
+    H200,
+    L40S,
+    LLAMA3_8B,
+    LLAMA3_70B,
+    LLAMA3_405B,
+    MI300X,
+    TPU_V5E,
+    Deployment,
+    best_batch,
+    decode_step,
+    max_batch,
+    weight_bytes,
+)
+from scaling.engines import Command, megatron, mini_sglang, sglang, vllm
+from scaling.engines.command import Option
+from scaling.units import DTYPE_BYTES, GB, GiB, ms
+
+ROOT = Path(__file__).parents[2]
+TABLES = json.loads((ROOT / "tests/data/engine_flags.json").read_text(encoding="utf-8"))["engines"]
+TABLE = {
+    engine: {name: entry for entry in table["flags"] for name in (entry["flag"], *entry["aliases"])}
+    for engine, table in TABLES.items()
+}
+ENGINES = {"SGLang": "sglang", "vLLM": "vllm", "Megatron-LM": "megatron", "Mini-SGLang": "mini_sglang"}
+
+B70 = Deployment(model=LLAMA3_70B, chip=H100, chips=8, usable=0.85)
+B8 = Deployment(model=LLAMA3_8B, chip=H100)
+TEXT = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal", usable=0.85)
+
+
+def start_megatron(d: Deployment, **asked: Any) -> Command:
+    return megatron.launch_command(d, checkpoint="checkpoints/llama", **asked)
+
+
+START: dict[str, Callable[..., Command]] = {
+    "sglang": sglang.launch_command,
+    "vllm": vllm.launch_command,
+    "megatron": start_megatron,
+    "mini_sglang": mini_sglang.launch_command,
+}
+
+# Paths that would mean something else to a shell if they were not quoted.
+PATHS = [
+    "models/with blank",
+    "it's",
+    'say "hi"',
+    "$HOME/$(touch oops)/`touch oops`",
+    "a;b&c|d>e<f(g)",
+    "back\\slash\\",
+    "#hash",
+    "a # b",
+    "~user",
+    "*?[x]{1,2}",
+    "!history!",
+    "=zsh",
+    "über/模型",
+    "%s%d",
+]
+
+
+def grid() -> list[Command]:
+    """Deployments of many kinds, each with plain and with every option."""
+    commands = [sglang.launch_command(B8, model_path=path) for path in PATHS]
+    commands += [vllm.launch_command(B8, model_path=path) for path in PATHS]
+    commands += [start_megatron(replace(B8, chips=2), model_path=path) for path in PATHS]
+    for chip in (H100, H200, B200, A100, L40S, MI300X):
+        for model in (LLAMA3_8B, LLAMA3_70B, LLAMA3_405B):
+            for chips in (2, 8) if chip is H100 else (4,):
+                for weights, kv in (("bf16", "bf16"), ("fp8", "fp8")):
+                    d = Deployment(model=model, chip=chip, chips=chips, weights=weights, kv=kv, usable=0.9)
+                    for start in START.values():
+                        for asked in ({}, {"context": 4096}):
+                            try:
+                                commands.append(start(d, **asked))
+                            except ValueError:
+                                continue
+    fp8 = replace(B70, chips=4, weights="fp8", kv="fp8", usable=1.0)
+    commands.append(
+        sglang.launch_command(
+            fp8,
+            context=4096,
+            max_running=64,
+            mem_fraction_static=0.875,
+            chunked_prefill=2048,
+            mixed_chunk=True,
+            replicas=2,
+            metrics=False,
+            host="0.0.0.0",
+            port=30001,
+        )
+    )
+    commands += sglang.disaggregated(B70, replace(B70, chips=4, usable=0.95), context=8192, max_step=0.03)
+    for kv in ("int8", "int4", "fp8"):
+        commands.append(vllm.launch_command(replace(fp8, kv=kv), replicas=2, gpu_memory_utilization=0.95, port=80))
+    for engine in (sglang, vllm):
+        fp4 = Deployment(model=LLAMA3_70B, chip=B200, weights="fp4", kv="fp4", compute="fp4")
+        commands.append(engine.launch_command(fp4, model_path="org/llama-fp4", context=2048))
+        half = Deployment(model=LLAMA3_70B, chip=A100, weights="int4", kv="fp16", compute="fp16")
+        commands.append(engine.launch_command(half, model_path="org/llama-awq", max_running=8))
+        commands.append(engine.launch_command(replace(half, kv="bf16"), model_path="org/llama-awq"))
+    commands.append(
+        vllm.launch_command(fp8, max_num_batched_tokens=4096, quantized=True, model_path="org/fp8", host="::1")
+    )
+    commands.append(
+        mini_sglang.launch_command(replace(B8, weights="fp16", compute="fp16", kv="fp16"), memory_ratio=0.8)
+    )
+    commands.append(mini_sglang.launch_command(B8, chunked_prefill=4096, max_running=8, port=1920))
+    commands.append(start_megatron(replace(B8, usable=1.0), buffer=20 * GiB, context=2048, port=5001))
+    return commands
+
+
+COMMANDS = grid()
+SHELLS = ["bash", "dash", "sh", "zsh"]
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[list[list[str]], str, int]]:
+    """Run a script with stubs in place of the engines; give what each stub was called with, the errors, the status."""
+    folder = tmp_path_factory.mktemp("stubs")
+    record = folder / "record"
+    for name in ("python", "vllm", "torchrun"):
+        path = folder / name
+        path.write_text(f"#!/bin/sh\nprintf '%s\\0' {name} \"$@\" >> '{record}'\nprintf '\\1' >> '{record}'\n")
+        path.chmod(0o755)
+
+    def run(script: str, *shell: str, typed: bool = False) -> tuple[list[list[str]], str, int]:
+        record.write_bytes(b"")
+        path = folder / "script"
+        path.write_text(script + "\n", encoding="utf-8")
+        done = subprocess.run(
+            [*shell] if typed else [*shell, str(path)],
+            input=script + "\n" if typed else None,
+            env={"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "LC_ALL": "C.UTF-8"},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            start_new_session=typed,  # an interactive shell must not take the terminal
+        )
+        calls = record.read_text(encoding="utf-8").split("\1")[:-1]
+        assert not (folder / "oops").exists(), "a path was run as a command"
+        return [call.split("\0")[:-1] for call in calls], done.stderr, done.returncode
+
+    return run
+
+
+def as_called(command: Command) -> list[str]:
+    """The arguments as the program gets them: `env` has set its variables and is gone."""
+    words = list(command.arguments)
+    return words[2:] if words[0] == "env" else words
+
+
+# What is printed is what runs ----------------------------------------------------------------------------------------
+
+
+def test_the_grid_is_a_grid() -> None:
+    assert len(COMMANDS) > 150
+    assert {command.engine for command in COMMANDS} == set(ENGINES)
+    assert {flag for command in COMMANDS for flag in command.flags} >= {
+        "--dp-size", "--disaggregation-mode", "--max-model-len", "--memory-ratio", "--quantization", "--kv-cache-dtype"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_command_is_run_as_its_arguments(shell: str, stub: Any) -> None:
+    found = shutil.which(shell)
+    if not found:
+        pytest.skip(f"{shell} is not on this machine")
+    if shell == "sh" and Path(found).resolve().name in SHELLS[:2]:
+        pytest.skip(f"sh is {Path(found).resolve().name} here, which runs them too")
+    script = "\n".join(map(str, COMMANDS))
+    calls, errors, status = stub(script, shell, "-n")
+    assert (calls, errors, status) == ([], "", 0)
+    calls, errors, status = stub(script, shell)
+    assert (errors, status) == ("", 0)
+    assert calls == [as_called(command) for command in COMMANDS]
+
+
+def test_bash_is_on_this_machine() -> None:
+    assert shutil.which("bash") and shutil.which("sh")
+
+
+def test_typed_into_a_shell_without_comments_the_command_still_runs(stub: Any) -> None:
+    """As zsh does out of the box: each comment line is then an unknown command, and no more than that."""
+    some = COMMANDS[:: len(COMMANDS) // 12]
+    script = "\n".join(["shopt -u interactive_comments", *map(str, some)])
+    calls, errors, _ = stub(script, "bash", "--norc", "--noprofile", "-i", typed=True)
+    assert calls == [as_called(command) for command in some]
+    comments = sum(line.startswith("#") for command in some for line in str(command).splitlines())
+    assert errors.count("#: command not found") == comments
+
+
+def test_round_trips_through_shlex() -> None:
+    for command in COMMANDS:
+        assert shlex.split(command.line) == list(command.arguments)
+        joined = str(command).replace("\\\n", "")
+        assert shlex.split(joined.splitlines()[-1]) == list(command.arguments)
+        assert shlex.join(command.arguments) == command.line or "=zsh" in command.line
+
+
+def test_a_leading_equals_sign_is_quoted_for_zsh() -> None:
+    assert any(" '=zsh'" in command.line and " '=zsh'" in str(command) for command in COMMANDS)
+
+
+def test_nothing_follows_a_backslash_and_comments_come_first() -> None:
+    for command in COMMANDS:
+        lines = str(command).splitlines()
+        kinds = [line.startswith("#") for line in lines]
+        assert kinds == sorted(kinds, reverse=True) and kinds[0] and not kinds[-1]
+        below = lines[kinds.index(False) :]
+        assert all(line.endswith(" \\") for line in below[:-1])
+        assert not any(line != line.rstrip() for line in lines)
+        assert all(len(line) <= 100 for line in lines[: kinds.index(False)])
+        assert len(below) == 1 + len(command.options)
+
+
+def test_comments_hold_nothing_that_a_shell_acts_on() -> None:
+    for command in COMMANDS:
+        head = [line for line in str(command).splitlines() if line.startswith("#")]
+        assert all(re.fullmatch(r"#( [\w .,:%/+-]+)", line) for line in head), head
+        for _, why in command.reasons:
+            assert re.fullmatch(r"[\w .,:%/+-]+", why), why  # nothing was lost on the way to the comment
+
+
+def test_names_of_ones_own_cannot_break_a_comment(stub: Any) -> None:
+    evil = replace(LLAMA3_70B, name="x'; touch oops; (\n#")
+    d = replace(B70, model=evil, chip=replace(H100, name="$(touch oops)`"))
+    command = sglang.launch_command(d, model_path="m", context=4096)
+    calls, errors, status = stub(str(command), "bash")
+    assert calls == [list(command.arguments)] and (errors, status) == ("", 0)
+
+
+# The text's own command, in the same stub: a test of the test.
+BROKEN = """\
+python -m sglang.launch_server \\
+  --tp-size 8 \\
+  --mem-fraction-static 0.85 \\        # 85 % for weights and cache
+  --chunked-prefill-size 8192 \\       # chunked prefill
+  --context-length 8192               # longest context"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_a_comment_after_a_backslash_breaks_the_command(shell: str, stub: Any) -> None:
+    _, errors, status = stub(BROKEN, shell, "-n")
+    assert (errors, status) == ("", 0)  # which is why -n alone proves little
+    calls, errors, status = stub(BROKEN, shell)
+    assert calls == [["python", "-m", "sglang.launch_server", "--tp-size", "8", "--mem-fraction-static", "0.85", " "]]
+    assert status == 127 and "--chunked-prefill-size" in errors and "not found" in errors
+
+
+@pytest.mark.parametrize("bad", ["a\nb", "a\tb", "a\0b", "a\x1b[31m", "", "\u2028", "\udc80", None, 7])
+def test_what_a_shell_cannot_be_given_is_refused(bad: Any) -> None:
+    if bad is not None:
+        with pytest.raises(ValueError, match=r"^model_path must be text without line breaks"):
+            sglang.launch_command(B8, model_path=bad)
+    with pytest.raises(ValueError, match=r"^checkpoint must be text"):
+        megatron.launch_command(B8, checkpoint=bad)
+    with pytest.raises(ValueError, match=r"^an argument must be text"):
+        Command(engine="e", version="1", date="d", program=("a", bad))
+
+
+@given(st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1))
+@settings(max_examples=40, deadline=None)
+def test_any_printable_path_survives(path: str) -> None:
+    if path.startswith("-"):
+        with pytest.raises(ValueError, match="must not start with a hyphen"):
+            sglang.launch_command(B8, model_path=path)
+    elif path.isprintable():
+        command = sglang.launch_command(B8, model_path=path)
+        assert shlex.split(command.line)[4] == path == command.flags["--model-path"]
+
+
+# Flags ---------------------------------------------------------------------------------------------------------------
+
+ASKED = {"--port", "--host", "--model-path"}  # written even where they are the default, since someone asked
+
+
+def holds(entry: dict[str, Any], value: str | None) -> bool:
+    """Whether the flag takes this value."""
+    kind = entry["type"]
+    if kind == "flag" or value is None:
+        return kind == "flag" and value is None
+    if "choices" in entry:
+        return value in entry["choices"]
+    if kind == "int":
+        return re.fullmatch(r"[1-9]\d*", value) is not None
+    if kind in ("float", "share"):
+        return float(value) > 0 and (kind == "float" or float(value) < 1)
+    return kind == "str"
+
+
+def test_every_flag_is_in_the_table_and_takes_its_value() -> None:
+    for command in COMMANDS:
+        table = TABLE[ENGINES[command.engine]]
+        for flag, value in command.flags.items():
+            assert flag in table, f"{command.engine} has no {flag}"
+            entry = table[flag]
+            assert entry["status"] == "ok", flag
+            assert holds(entry, value), (flag, value)
+            if flag not in ASKED and command.engine != "Megatron-LM":
+                assert value is None or str(entry["default"]) != value, f"{flag} {value} changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--tp-size", "0"),
+        ("--tp-size", "2.5"),
+        ("--kv-cache-dtype", "int8"),
+        ("--mem-fraction-static", "1"),
+        ("--enable-metrics", "true"),
+        ("--port", None),
+    ],
+)
+def test_a_value_that_a_flag_does_not_take_is_seen(flag: str, value: str | None) -> None:
+    assert not holds(TABLE["sglang"][flag], value)
+
+
+def test_the_table_knows_what_is_gone() -> None:
+    assert TABLE["sglang"]["--cuda-graph-max-bs"]["status"] == "removed"
+    assert TABLE["megatron"]["--max-tokens-to-oom"]["status"] == "inert"
+    assert "int8" not in TABLE["sglang"]["--kv-cache-dtype"]["choices"]
+
+
+def test_version_and_date_are_the_tables() -> None:
+    for command in COMMANDS:
+        table = TABLES[ENGINES[command.engine]]
+        assert (command.version, command.date) == (table["version"], table["date"])
+        assert str(command).startswith(f"# {command.engine} {command.version}, flags as of {command.date}\n")
+        # A positional model stands where the table says MODEL.
+        words = zip(as_called(command), table["program"], strict=False)
+        assert all(word == said or said == "MODEL" for word, said in words)
+
+
+def test_every_flag_but_the_self_explaining_has_a_reason() -> None:
+    silent = {"--model-path", "--model", "--load", "--bf16", "--tokenizer-type", "--tokenizer-model"}
+    for command in COMMANDS:
+        assert set(command.flags) - set(dict(command.reasons)) <= silent
+
+
+# A deployment's own flags --------------------------------------------------------------------------------------------
+
+
+def test_a_plain_deployment_gets_no_more_than_it_needs() -> None:
+    assert sglang.launch_command(replace(B8), metrics=False).flags == {
+        "--model-path": "meta-llama/Meta-Llama-3-8B-Instruct"
+    }
+    assert vllm.launch_command(B8).arguments == ("vllm", "serve", "meta-llama/Meta-Llama-3-8B-Instruct")
+    assert mini_sglang.launch_command(replace(B8, chips=4)).arguments == (
+        *("python", "-m", "minisgl", "--model", "meta-llama/Meta-Llama-3-8B-Instruct", "--tp-size", "4"),
+    )
+
+
+def test_models_of_the_catalogue_have_a_checkpoint() -> None:
+    names = {
+        LLAMA3_8B: "meta-llama/Meta-Llama-3-8B-Instruct",
+        LLAMA3_70B: "meta-llama/Meta-Llama-3-70B-Instruct",
+        LLAMA3_405B: "meta-llama/Llama-3.1-405B-Instruct",
+    }
+    for model, name in names.items():
+        command = sglang.launch_command(Deployment(model=model, chip=H200, chips=8, weights="fp8"))
+        assert command.flags["--model-path"] == name
+    other = replace(LLAMA3_8B, name="Other 8B")
+    with pytest.raises(ValueError, match=r"^model_path must be given for Other 8B"):
+        sglang.launch_command(replace(B8, model=other))
+
+
+def test_weights_decide_the_quantization() -> None:
+    fp8 = replace(B70, weights="fp8")
+    assert sglang.launch_command(fp8).flags["--quantization"] == "fp8"
+    # vLLM 0.33.0 takes the bare name for checkpoints in FP8 only.
+    assert vllm.launch_command(fp8).flags["--quantization"] == "fp8_per_tensor"
+    why = dict(sglang.launch_command(fp8).reasons)["--quantization"]
+    # 68.45e9 linear weights of a byte, and 2 x 1.0507e9 + 1.3e6 of two: the embedding, the head, the norms.
+    stored = (80 * (2 * 8192 * 8192 + 2 * 8192 * 1024 + 3 * 8192 * 28_672) + 2 * (2 * 128_256 + 161) * 8192) / GB
+    assert why.startswith("loads the bf16 checkpoint of 141 GB") and f" {stored:.3g} GB with embedding" in why
+    for start in (sglang.launch_command, vllm.launch_command):
+        assert "--quantization" not in start(fp8, model_path="org/llama-fp8", quantized=True).flags
+        assert "--quantization" not in start(replace(fp8, weights="int4"), model_path="org/llama-awq").flags
+        for d, asked in (
+            (fp8, {"quantized": True}),
+            (replace(B70, weights="int4"), {}),
+            (replace(B70, weights="int8"), {}),
+        ):
+            with pytest.raises(ValueError, match=rf"^model_path must name a checkpoint stored in {d.weights}"):
+                start(d, **asked)
+
+
+def test_the_cache_dtype_is_the_engines_word_for_it() -> None:
+    for kv, word in (("fp8", "fp8_e4m3"), ("bf16", None)):
+        assert sglang.launch_command(replace(B70, kv=kv)).flags.get("--kv-cache-dtype") == word
+    for kv, word in (
+        ("fp8", "fp8_e4m3"),
+        ("int8", "int8_per_token_head"),
+        ("int4", "int4_per_token_head"),
+        ("bf16", None),
+    ):
+        assert vllm.launch_command(replace(B70, kv=kv)).flags.get("--kv-cache-dtype") == word
+    why = dict(sglang.launch_command(replace(B70, kv="fp8")).reasons)["--kv-cache-dtype"]
+    assert "163,840 B per token in place of 327,680" in why
+    assert "the cache stays in bf16, the default: 327,680 B per token" in sglang.launch_command(B70).notes
+
+
+def test_the_reason_for_the_ways_states_weights_and_step() -> None:
+    for n in (4, 8):
+        why = dict(sglang.launch_command(replace(B70, chips=n)).reasons)["--tp-size"]
+        step = decode_step(replace(B70, chips=n), 1, 0).weights / ms
+        assert why == (
+            f"141 GB of weights need at least 4 H100 SXM at 0.85 of their memory. Each of {n} reads "
+            f"{weight_bytes(B70) / n / GB:.3g} GB a step, in {step:.3g} ms at the least"
+        )
+    assert "need at least 2" in dict(sglang.launch_command(replace(B70, usable=0.9)).reasons)["--tp-size"]
+
+
+def test_the_memory_share_is_the_deployments_or_ones_own() -> None:
+    plain = replace(B70, usable=1.0)
+    assert sglang.launch_command(B70).flags["--mem-fraction-static"] == "0.85"
+    assert sglang.launch_command(B70, mem_fraction_static=0.9).flags["--mem-fraction-static"] == "0.9"
+    alone = sglang.launch_command(plain)
+    assert "--mem-fraction-static" not in alone.flags and any("about 0.812" in note for note in alone.notes)
+    assert mini_sglang.launch_command(B70).flags["--memory-ratio"] == "0.85"
+    assert "--memory-ratio" not in mini_sglang.launch_command(plain).flags
+    # vLLM's share holds the activations too, so the deployment's is not handed on.
+    assert "--gpu-memory-utilization" not in vllm.launch_command(B70).flags
+    assert vllm.launch_command(B70, gpu_memory_utilization=0.95).flags["--gpu-memory-utilization"] == "0.95"
+
+
+# How many at once ----------------------------------------------------------------------------------------------------
+
+
+def cap(command: Command) -> tuple[int, str]:
+    for flag in ("--max-running-requests", "--max-num-seqs", "--inference-dynamic-batching-max-requests"):
+        if flag in command.flags:
+            return int(command.flags[flag] or 0), dict(command.reasons)[flag]
+    return 0, ""
+
+
+def test_memory_caps_the_text_at_150() -> None:
+    n, why = cap(sglang.launch_command(TEXT, context=8192))
+    assert n == 150 == max_batch(TEXT, 8192)
+    assert why == (
+        "150 sequences of 8,192 tokens fill the 404 GB that the weights leave to the cache. "
+        "Arithmetic takes over at 296"
+    )
+
+
+def test_256_asked_for_is_more_than_fit() -> None:
+    n, why = cap(sglang.launch_command(TEXT, context=8192, max_running=256))
+    assert n == 256 and "Memory holds 150 sequences" in why and "evicted" in why
+    n, why = cap(sglang.launch_command(replace(TEXT, kv="fp8"), context=8192, max_running=256))
+    assert n == 256 and "Memory holds 301 sequences" in why and "evicted" not in why
+
+
+def test_arithmetic_caps_where_memory_does_not() -> None:
+    n, why = cap(sglang.launch_command(replace(TEXT, kv="fp8"), context=8192))
+    assert n == 296 and why.startswith("from here on arithmetic takes longer") and "Memory holds 301" in why
+
+
+def test_a_step_limit_caps_first() -> None:
+    n, why = cap(sglang.launch_command(TEXT, context=8192, max_step=10 * ms))
+    assert 0 < n < 150
+    assert decode_step(TEXT, n, 8192).total <= 10 * ms < decode_step(TEXT, n + 1, 8192).total
+    assert f"a step of {n} sequences" in why and "limit of 10 ms" in why
+
+
+@pytest.mark.parametrize("engine", START)
+def test_every_engine_has_the_cap_of_its_own_memory(engine: str) -> None:
+    shares = {"sglang": 0.85, "mini_sglang": 0.85, "vllm": 0.85}
+    d = replace(TEXT, usable=shares.get(engine, 0.85))
+    n, _ = cap(START[engine](d, context=8192))
+    # Megatron's buffer is a number of tenths of a GiB.
+    assert n in (150, 149 if engine == "megatron" else 150)
+    assert cap(START[engine](d)) == (0, "") and cap(START[engine](d, max_running=7)) == (7, "as asked for")
+
+
+def test_heads_stored_twice_count_twice() -> None:
+    few = replace(LLAMA3_70B, kv_heads=2, name="few")
+    d = replace(B70, model=few)
+    n, _ = cap(sglang.launch_command(d, model_path="m", context=8192))
+    assert n == best_batch(replace(d, kv_split="heads"), 8192) < best_batch(d, 8192)
+
+
+def test_the_context_is_a_limit_only_below_the_models_own() -> None:
+    for engine, flag in (("sglang", "--context-length"), ("vllm", "--max-model-len")):
+        assert flag not in START[engine](B70, context=8192).flags
+        assert START[engine](B70, context=8191).flags[flag] == "8191"
+    assert start_megatron(B70).flags["--inference-max-seq-length"] == "8192"
+    assert start_megatron(B70, context=1000).flags["--inference-max-seq-length"] == "1000"
+
+
+# Chunks, replicas, pairs ---------------------------------------------------------------------------------------------
+
+
+def chunk(d: Deployment, **asked: Any) -> str:
+    return dict(sglang.launch_command(d, **asked).reasons)["--chunked-prefill-size"]
+
+
+def test_the_reason_for_a_chunk_says_when_it_does_nothing() -> None:
+    assert chunk(B70, chunked_prefill=8192) == (
+        "the default on H100 SXM already, no prompt is longer than 8,192 tokens, so none is split"
+    )
+    assert "only bounds activation memory" in chunk(B70, chunked_prefill=2048)
+    assert "decode steps in its batch wait" in chunk(B70, chunked_prefill=2048, mixed_chunk=True)
+    # 2 x 70.55e9 x 2048 / (8 x 989.5e12) s
+    assert "takes 36.5 ms at the least" in chunk(B70, chunked_prefill=2048)
+
+
+def test_default_chunks_follow_the_memory_of_the_gpu() -> None:
+    sizes = {L40S: 4096, A100: 8192, H100: 8192, H200: 8192, B200: 16_384, MI300X: 16_384}
+    assert {chip: sglang.default_chunk(replace(B8, chip=chip)) for chip in sizes} == sizes
+    small = replace(L40S, device_memory=16 * GiB)
+    assert sglang.default_chunk(replace(B8, chip=small)) == 2048
+    tokens = {L40S: 2048, A100: 2048, H100: 8192, H200: 8192, B200: 16_384, MI300X: 16_384}
+    assert {chip: vllm.default_step_tokens(replace(B8, chip=chip)) for chip in tokens} == tokens
+    why = dict(vllm.launch_command(B70, max_num_batched_tokens=8192).reasons)["--max-num-batched-tokens"]
+    assert why.startswith("the default on H100 SXM already")
+
+
+def test_replicas_are_full_copies_on_one_machine() -> None:
+    d = replace(B70, chips=4)
+    for start, flag in ((sglang.launch_command, "--dp-size"), (vllm.launch_command, "--data-parallel-size")):
+        command = start(d, replicas=2)
+        assert command.flags[flag] == "2" and "2 full copies on 8 GPUs" in dict(command.reasons)[flag]
+        assert flag not in start(d).flags
+        with pytest.raises(ValueError, match=r"^replicas must be at most 2 with 4 chips each .* not 3: start more"):
+            start(d, replicas=3)
+
+
+def test_a_pair_of_servers() -> None:
+    one, other = sglang.disaggregated(B70, replace(B70, chips=4, usable=0.95), context=8192, max_running=16, port=30001)
+    assert one.flags["--disaggregation-mode"] == "prefill" and "--max-running-requests" not in one.flags
+    assert other.flags["--disaggregation-mode"] == "decode" and other.flags["--max-running-requests"] == "16"
+    assert one.flags["--port"] == other.flags["--port"] == "30001"
+    assert "2.68 GB" in dict(one.reasons)["--disaggregation-mode"]  # 8192 x 327680 B
+    assert any("router" in note for note in one.notes)
+    for field, value in (("kv", "fp8"), ("weights", "fp8"), ("model", LLAMA3_8B)):
+        with pytest.raises(ValueError, match=rf"^{field} must be the same on both servers, not .* and .*\.$"):
+            sglang.disaggregated(B70, replace(B70, **{field: value}), context=8192)
+    with pytest.raises(ValueError, match=r"^role must be prefill or decode, not 'both'\.$"):
+        sglang.launch_command(B70, role="both")
+
+
+def test_megatron_starts_one_process_a_gpu() -> None:
+    command = start_megatron(B70)
+    assert command.arguments[:5] == ("env", "CUDA_DEVICE_MAX_CONNECTIONS=1", "torchrun", "--nproc-per-node", "8")
+    assert command.flags["--tensor-model-parallel-size"] == "8"
+    assert start_megatron(replace(B8, usable=0.9)).arguments[0] == "torchrun"
+
+
+def test_megatrons_buffer_is_what_the_weights_leave() -> None:
+    flag = "--inference-dynamic-batching-buffer-size-gb"
+    left = (0.85 * 80 * GB - weight_bytes(B70) / 8) / GiB
+    assert start_megatron(B70).flags[flag] == f"{int(left * 10) / 10:g}"
+    assert flag not in start_megatron(replace(B70, usable=1.0)).flags  # 40 GiB, its own
+    assert start_megatron(replace(B70, usable=1.0), buffer=30 * GiB).flags[flag] == "30"
+    tight = replace(B70, chips=2, usable=1.0)
+    with pytest.raises(ValueError, match=r"^buffer must be at most 8.8 GiB beside 70.6 GB of weights .* not 40 GiB"):
+        start_megatron(tight)
+    assert start_megatron(tight, buffer=8 * GiB).flags[flag] == "8"
+
+
+def test_fp8_arithmetic_that_was_not_counted_is_said() -> None:
+    said = "H100 SXM multiplies FP8 weights in FP8, 2 times the bf16 rate counted here"
+    for start in (sglang.launch_command, vllm.launch_command):
+        assert said in start(replace(B70, weights="fp8")).notes
+        assert said not in start(replace(B70, weights="fp8", compute="fp8")).notes
+        a100 = start(replace(B70, weights="fp8", chip=A100))
+        assert not any("multiplies" in note for note in a100.notes)
+
+
+# What would not start ------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "no TPU": (replace(B70, chip=TPU_V5E), {}, "chip must be a", "such as H100 SXM, not TPU v5e"),
+    "heads": (replace(B70, chips=6), {}, "chips must be one of 1, 2, 4, 8, not 6", "64 query heads and 8 KV heads"),
+    "machine": (replace(B70, chips=16), {}, "chips must be one of 1, 2, 4, 8, not 16", "at most 8 H100 SXM"),
+    "tray": (replace(B70, chip=GB200), {}, "chips must be one of 1, 2, 4, not 8", "at most 4 GB200 NVL72"),
+    "weights": (replace(B70, chips=2), {}, "chips must be more than 2: 141 GB of weights", "use 4 chips"),
+    "never": (replace(B70, model=LLAMA3_405B), {}, "812 GB of weights", "fewer bytes, or take chips with more memory"),
+    "fp32": (replace(B70, weights="fp32"), {}, "weights must be ", "not 'fp32'"),
+    "compute": (replace(B70, compute="fp8"), {}, "compute must be bf16 for weights in bf16", "not 'fp8'"),
+    "kv fp32": (replace(B70, kv="fp32"), {}, "kv must be ", "not 'fp32'"),
+    "kv fp16": (replace(B70, kv="fp16"), {}, "kv must be bf16", "not 'fp16'"),
+    "window": (B70, {"context": 8193}, "context must be at most 8,192 tokens", "LLaMA 3-70B", "not 8,193"),
+    "step": (
+        B70,
+        {"context": 8192, "max_step": 1 * ms},
+        "max_step must be at least 5.37 ms",
+        "not 1 ms",
+        "use more chips",
+    ),
+    "step alone": (B70, {"max_step": 1.0}, "context must be given with max_step"),
+    "array": (replace(B70, usable=np.array([0.8, 0.9])), {}, "usable must be a single share"),
+    "chips": (replace(B70, chips=np.array([4, 8])), {}, "chips must be a single whole number"),
+    "half a port": (B70, {"port": 0.5}, "port must be a whole number"),
+    "port": (B70, {"port": 65_536}, "port must be a whole number from 1 to 65535, not 65536"),
+    "none running": (B70, {"max_running": 0}, "max_running must be a whole number of at least 1"),
+    "negative": (B70, {"context": -1}, "context must be a whole number"),
+    "no limit": (B70, {"context": 8, "max_step": 0.0}, "max_step must be a finite number above 0"),
+}
+
+
+@pytest.mark.parametrize("engine", START)
+@pytest.mark.parametrize("cause", REFUSED)
+def test_what_would_not_start_is_refused_with_the_way_out(engine: str, cause: str) -> None:
+    d, asked, *parts = REFUSED[cause]
+    refused(lambda: START[engine](d, **asked), *parts)
+
+
+def refused(call: Callable[[], Any], *parts: str) -> None:
+    """One clear sentence or two, on one line, that says all the parts."""
+    with pytest.raises(ValueError) as error:
+        call()
+    said = str(error.value)
+    assert said.endswith(".") and "\n" not in said and len(said) < 320, said
+    for part in parts:
+        assert part in said
+
+
+def test_int8_cache_in_sglang_names_the_choices() -> None:
+    for kv in ("int8", "int4"):
+        refused(
+            lambda kv=kv: sglang.launch_command(replace(B70, kv=kv)),
+            "kv must be bf16, fp8 or fp4 for SGLang",
+            "bf16, bfloat16, fp8_e4m3, fp8_e5m2",
+            f"not '{kv}'",
+            "Choose kv='fp8' for fp8_e4m3",
+        )
+
+
+def test_engines_without_quantised_weights_or_cache_say_so() -> None:
+    refused(lambda: start_megatron(replace(B70, weights="fp8")), "weights must be bf16 for Megatron-LM, not 'fp8'")
+    refused(lambda: mini_sglang.launch_command(replace(B70, kv="fp8")), "kv must be bf16 for Mini-SGLang", "no flag")
+    for start in (start_megatron, mini_sglang.launch_command):
+        refused(lambda start=start: start(replace(B70, chip=MI300X)), "chip must be an NVIDIA GPU", "not MI300X")
+
+
+def test_weights_are_multiplied_as_engines_do() -> None:
+    allowed = {
+        "bf16": {"bf16"},
+        "fp16": {"fp16"},
+        "fp8": {"fp8", "bf16"},
+        "int8": {"int8", "bf16", "fp16"},
+        "int4": {"bf16", "fp16"},
+        "fp4": {"fp4", "bf16"},
+    }
+    for weights, those in allowed.items():
+        for compute in B200.flops:
+            kv = "fp16" if "fp16" in (weights, compute) else "bf16"
+            d = replace(B70, chip=B200, weights=weights, compute=compute, kv=kv)
+            if compute in those:
+                sglang.launch_command(d, model_path="m")
+            else:
+                refused(lambda d=d: sglang.launch_command(d, model_path="m"), f"for weights in {d.weights}")
+
+
+def test_weights_that_fill_all_the_room_leave_no_cache() -> None:
+    model = replace(LLAMA3_70B, nominal_params=20e9)
+    d = replace(TEXT, model=model, chips=1, usable=0.5)  # 40 GB in half of 80 GB
+    refused(lambda: sglang.launch_command(d), "chips must be more than 1: 40 GB of weights", "use 2 chips")
+
+
+def test_fp4_needs_the_chip_for_it() -> None:
+    for d in (replace(B70, kv="fp4"), replace(B70, weights="fp4")):
+        refused(
+            lambda d=d: sglang.launch_command(d, model_path="m"), "chip must have FP4", "such as B200", "not H100 SXM"
+        )
+
+
+def test_the_way_out_of_full_memory_leads_out() -> None:
+    tight = replace(B70, chips=2, usable=1.0)
+    refused(lambda: sglang.launch_command(tight), "use 4 chips, or raise mem_fraction_static above 0.89")
+    sglang.launch_command(replace(tight, chips=4))
+    sglang.launch_command(tight, mem_fraction_static=0.9)
+    # vLLM has to hold one request of the longest length.
+    refused(lambda: vllm.launch_command(replace(tight, usable=0.89)), "and one sequence of 8,192 tokens", "use 4 chips")
+    vllm.launch_command(replace(tight, usable=0.89), context=512)
+
+
+def test_shares_of_nonsense_are_refused() -> None:
+    for bad in (0, 1.5, -0.1, "0.9"):
+        refused(
+            lambda bad=bad: sglang.launch_command(B70, mem_fraction_static=bad), "mem_fraction_static must be a share"
+        )
+        refused(lambda bad=bad: vllm.launch_command(B70, gpu_memory_utilization=bad), "gpu_memory_utilization must be")
+        refused(lambda bad=bad: mini_sglang.launch_command(B70, memory_ratio=bad), "memory_ratio must be a share")
+        refused(lambda bad=bad: start_megatron(B70, buffer=-1 if bad else 0), "buffer must be a finite number above 0")
+    refused(lambda: sglang.launch_command(B70, mem_fraction_static=1), "mem_fraction_static must be below 1")
+    for name in ("metrics", "mixed_chunk", "quantized"):
+        refused(lambda name=name: sglang.launch_command(B70, **{name: "no"}), f"{name} must be True or False")
+
+
+GPUS = [chip for chip in CATALOGUE if not chip.slices]
+
+
+@given(
+    engine=st.sampled_from(sorted(START)),
+    model=st.sampled_from([LLAMA3_8B, LLAMA3_70B, LLAMA3_405B]),
+    chip=st.sampled_from(GPUS),
+    chips=st.sampled_from([1, 2, 3, 4, 8, 16]),
+    dtypes=st.tuples(*[st.sampled_from(sorted(DTYPE_BYTES))] * 2),
+    usable=st.sampled_from([0.5, 0.85, 0.95, 1.0]),
+    context=st.sampled_from([None, 1, 2048, 8192, 131_072]),
+    data=st.data(),
+)
+@settings(max_examples=80, deadline=None)
+def test_any_deployment_gives_a_command_or_one_sentence(
+    engine: str, model: Any, chip: Any, chips: int, dtypes: Any, usable: float, context: Any, data: Any
+) -> None:
+    compute = data.draw(st.sampled_from(sorted(chip.flops)))
+    weights, kv = dtypes
+    d = Deployment(model=model, chip=chip, chips=chips, weights=weights, kv=kv, compute=compute, usable=usable)
+    try:
+        command = START[engine](d, model_path="m", context=context)
+    except ValueError as error:
+        assert str(error).endswith(".") and "\n" not in str(error) and len(str(error)) < 320
+        if way_out := re.search(r"use (\d+) chips", str(error)):
+            START[engine](replace(d, chips=int(way_out[1])), model_path="m", context=context)
+        return
+    table = TABLE[engine]
+    for flag, value in command.flags.items():
+        assert table[flag]["status"] == "ok" and holds(table[flag], value)
+    assert shlex.split(command.line) == list(command.arguments)
+    # What is capped is held, and what is started fits.
+    n, _ = cap(command)
+    assert weight_bytes(d) < d.memory and (not n or context is None or n * context * d.kv_per_token < d.memory)
+
+
+# The record ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_is_its_parts() -> None:
+    command = Command(
+        engine="E",
+        version="1",
+        date="2026-01-01",
+        program=("e", "run"),
+        options=(Option("--a", "1 2", "why a"), Option("x y"), Option("--b")),
+        notes=("that's (all)",),
+    )
+    assert command.arguments == ("e", "run", "--a", "1 2", "x y", "--b")
+    assert command.flags == {"--a": "1 2", "--b": None}
+    assert command.reasons == (("--a", "why a"),)
+    assert command.line == "e run --a '1 2' 'x y' --b"
+    assert (
+        str(command)
+        == command.shell
+        == (
+            "# E 1, flags as of 2026-01-01\n# --a 1 2: why a\n# that s all\ne run \\\n  --a '1 2' \\\n  'x y' \\\n  --b"
+        )
+    )
+
+
+def test_the_package_gives_the_names_when_asked() -> None:
+    import scaling.engines as engines
+
+    assert engines.Command is Command and engines.sglang is sglang
+    for name in engines.__all__:
+        assert getattr(engines, name) is not None and name in dir(engines)
+    with pytest.raises(AttributeError, match=r"^module 'scaling\.engines' has no attribute 'nothing'"):
+        engines.nothing  # noqa: B018
+    for module in (sglang, vllm, megatron, mini_sglang):
+        assert callable(module.kv_pool)
+    for module in (sglang, vllm):
+        assert module.read_metrics is engines.read_metrics and module.diagnose is engines.diagnose

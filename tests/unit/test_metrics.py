@@ -1,0 +1,423 @@
+"""Metrics pages: the values of real layouts, ranks and replicas put together, and one clear error for anything else."""
+
+import math
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from scaling.engines.metrics import Histogram, Metrics, read_metrics
+
+DATA = Path(__file__).parents[2] / "book" / "data"
+SGLANG = (DATA / "metrics_sglang.txt").read_text(encoding="utf-8")
+VLLM = (DATA / "metrics_vllm.txt").read_text(encoding="utf-8")
+MODEL = "meta-llama/Meta-Llama-3-70B-Instruct"
+NAN, INF = math.nan, math.inf
+
+
+def page(*lines: str, engine: str = "sglang") -> str:
+    return "".join(f"{engine}:{line}\n" for line in lines)
+
+
+def histogram(name: str, counts: dict[str, float], total: float, labels: str = "") -> list[str]:
+    between = "," if labels else ""
+    buckets = [f'{name}_bucket{{le="{le}"{between}{labels}}} {count}' for le, count in counts.items()]
+    return [*buckets, f"{name}_count{{{labels}}} {list(counts.values())[-1]}", f"{name}_sum{{{labels}}} {total}"]
+
+
+# The samples ---------------------------------------------------------------------------------------------------------
+
+
+def test_sglang_sample() -> None:
+    m = read_metrics(SGLANG)
+    assert (m.engine, m.model, m.replicas) == ("sglang", MODEL, 1)
+    assert (m.running, m.waiting, m.cache_usage, m.pool_tokens) == (37, 5, 0.73, 1_112_800)
+    assert (m.used_tokens, m.throughput, m.retractions, m.requests) == (812_345, 1482.37, 3, 4321)
+    assert (m.prompt_tokens, m.generation_tokens) == (8_123_456, 2_345_678)
+    assert m.prefix_hit_rate == pytest.approx(3_345_678 / 8_123_456, rel=1e-12)  # not the 0.412 of the last report
+    assert m.ttft is not None and (m.ttft.count, m.ttft.sum) == (8, 7.08)
+    assert m.ttft.mean == pytest.approx(0.885, rel=1e-12)
+    assert m.ttft.quantile(0.5) == pytest.approx(0.4, rel=1e-12)  # the fourth of eight ends its bucket
+    assert m.ttft.quantile(0.7) == pytest.approx(0.8 + 0.2 * 0.6, rel=1e-12)  # 5.6 of 8: 0.6 into the sixth
+    assert m.tpot is not None and m.tpot.count == 12 and m.tpot.mean == pytest.approx(0.559 / 12, rel=1e-9)
+    assert m.tpot.quantile(0.5) == pytest.approx(0.02, rel=1e-12)
+    assert m.mean_context == pytest.approx(812_345 / 37) and m.mean_prompt == pytest.approx(8_123_456 / 4321)
+    assert (m.cached_tokens_in_step, m.e2e, m.queue) == (None, None, None)
+
+
+def test_vllm_sample() -> None:
+    m = read_metrics(VLLM)
+    assert (m.engine, m.model, m.replicas) == ("vllm", MODEL, 1)
+    assert (m.running, m.waiting, m.cache_usage) == (41, 6, 0.8123)
+    assert m.prefix_hit_rate == pytest.approx(0.411111, rel=1e-5)
+    assert m.pool_tokens == 16 * 69_550  # from the labels of cache_config_info
+    assert (m.retractions, m.requests, m.generation_tokens) == (12, 5120, 2.1e6)
+    assert m.ttft is not None and (m.ttft.count, m.ttft.mean) == (7, pytest.approx(0.83, rel=1e-12))
+    assert m.tpot is None and m.throughput is None
+    assert m.mean_context == pytest.approx(0.8123 * 16 * 69_550 / 41)
+
+
+@pytest.mark.parametrize("text", [SGLANG, VLLM])
+def test_layout_does_not_matter(text: str) -> None:
+    expected = read_metrics(text)
+    shuffled = "\n".join(reversed([line for line in text.splitlines() if line[0] != "#"])) + "\n"
+    assert read_metrics(shuffled) == expected
+    assert read_metrics(text.replace("\n", "\r\n")) == expected
+    assert read_metrics("\ufeff\n\n" + text) == expected
+    assert read_metrics(text.encode()) == expected
+    assert read_metrics(text.removesuffix("\n")) == expected
+    assert read_metrics("\n".join(f"    {line}" for line in text.splitlines())) == expected
+    assert read_metrics(text.replace("{", '{new_label="a, b=\\"c\\"} {",')) == expected
+    assert read_metrics(text + "# TYPE go_info gauge\ngo_info{a} strange line\nprocess_cpu 3\n# EOF") == expected
+    underscored = text.replace("sglang:", "sglang_").replace("vllm:", "vllm_")
+    assert read_metrics(underscored) == expected
+
+
+def test_timestamps_and_no_labels() -> None:
+    m = read_metrics("sglang:num_running_reqs 3 1796200000000\nsglang:num_queue_reqs 2.0 1796200000000")
+    assert (m.running, m.waiting, m.model) == (3, 2, None)
+    assert read_metrics('vllm:num_requests_running{engine="0"} 4').running == 4
+
+
+# Names, old and new --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["inter_token_latency", "time_per_output_token", "request_time_per_output_token"])
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_names_of_the_time_per_token(engine: str, name: str) -> None:
+    m = read_metrics(page(*histogram(f"{name}_seconds", {"0.1": 2, "+Inf": 4}, 0.6), engine=engine))
+    assert m.tpot == Histogram(((0.1, 2), (INF, 4)), 4, 0.6)
+
+
+def test_the_newest_name_with_observations_counts() -> None:
+    old = histogram("time_per_output_token_seconds", {"0.1": 3, "+Inf": 3}, 0.9)
+    new = histogram("inter_token_latency_seconds", {"0.1": 5, "+Inf": 5}, 0.5)
+    empty = histogram("inter_token_latency_seconds", {"0.1": 0, "+Inf": 0}, 0)
+    for lines, count in (((*old, *new), 5), ((*old, *empty), 3), (tuple(empty), 0)):
+        tpot = read_metrics(page(*lines)).tpot
+        assert tpot is not None and tpot.count == count
+
+
+def test_older_vllm() -> None:
+    text = page(
+        'gpu_cache_usage_perc{model_name="m"} 0.5',
+        'gpu_prefix_cache_queries_total{model_name="m"} 50.0',
+        'gpu_prefix_cache_hits_total{model_name="m"} 20.0',
+        'avg_generation_throughput_toks_per_s{model_name="m"} 123.5',
+        engine="vllm",
+    )
+    m = read_metrics(text)
+    assert (m.cache_usage, m.prefix_hit_rate, m.throughput) == (0.5, 0.4, 123.5)
+    assert (
+        read_metrics(page("gpu_prefix_cache_hit_rate 0.25", "num_requests_running 1", engine="vllm")).prefix_hit_rate
+        == 0.25
+    )
+
+
+def test_older_sglang() -> None:
+    m = read_metrics(
+        page("cache_hit_rate 0.3", "prompt_tokens_total 0.0", "num_used_tokens 90.0", "num_running_reqs 3.0")
+    )
+    assert m.prefix_hit_rate == 0.3 and m.mean_context == 30  # no prompts counted: the last report
+
+
+def test_read_by_a_step_goes_before_in_use() -> None:
+    m = read_metrics(page("decode_sum_seq_lens 60", "num_used_tokens 90", "num_running_reqs 3"))
+    assert m.cached_tokens_in_step == 60 and m.mean_context == 20
+    assert read_metrics(page("num_running_reqs 0", "num_used_tokens 90")).mean_context is None
+
+
+def test_pool_of_vllm_in_labels() -> None:
+    size = 'cache_config_info{block_size="16",num_gpu_blocks="100",kv_cache_size_tokens="1500",engine="%s"} 1.0'
+    assert read_metrics(page(size % 0, engine="vllm")).pool_tokens == 1500  # hybrid models: not the product
+    assert read_metrics(page(size % 0, size % 1, engine="vllm")).pool_tokens == 3000
+    for labels in ('block_size="16",num_gpu_blocks="None"', 'block_size="16"', 'num_gpu_blocks="inf",block_size="16"'):
+        text = page("num_requests_running 1", f"cache_config_info{{{labels}}} 1.0", engine="vllm")
+        assert read_metrics(text).pool_tokens is None
+
+
+# Several series ------------------------------------------------------------------------------------------------------
+
+
+def ranks(name: str, values: Iterable[float], label: str = "tp_rank") -> list[str]:
+    return [f'{name}{{model_name="m",pp_rank="0",{label}="{i}"}} {value}' for i, value in enumerate(values)]
+
+
+def test_ranks_of_one_replica_count_once() -> None:
+    m = read_metrics(
+        page(
+            *ranks("num_running_reqs", [7, 7, 7, 6]),  # one rank is a step behind
+            *ranks("token_usage", [0.5, 0.5, 0.5, 0.5]),
+            *ranks("gen_throughput", [90, 90, 90, 90]),
+            *ranks("num_retracted_requests_total", [2, 2, 2, 2]),
+            *ranks("num_queue_reqs", [3, 3, 3, 3], "moe_ep_rank"),
+            *ranks("max_total_num_tokens", [11, 11], "pid"),
+        )
+    )
+    assert (m.running, m.cache_usage, m.throughput, m.retractions, m.waiting) == (7, 0.5, 90, 2, 3)
+    assert m.pool_tokens == 11 and m.replicas == 1
+
+
+def test_replicas_are_added_up() -> None:
+    lines = [
+        f'{name}{{dp_rank="{dp}",tp_rank="{tp}"}} {value + dp}'
+        for name, value in (("num_running_reqs", 10), ("num_queue_reqs", 3), ("max_total_num_tokens", 100))
+        for dp in range(2)
+        for tp in range(4)
+    ]
+    usage = ['token_usage{dp_rank="0",tp_rank="0"} 0.4', 'token_usage{dp_rank="1",tp_rank="0"} 0.8']
+    m = read_metrics(page(*lines, *usage))
+    assert (m.running, m.waiting, m.pool_tokens, m.replicas) == (21, 7, 201, 2)
+    assert m.cache_usage == 0.8  # the fullest queues first
+    vllm = page('num_requests_running{engine="0"} 4', 'num_requests_running{engine="1"} 5', engine="vllm")
+    assert read_metrics(vllm).running == 9 and read_metrics(vllm).replicas == 2
+
+
+def test_priorities_have_a_total() -> None:
+    lines = [f'num_queue_reqs{{priority="{p}"}} {n}' for p, n in (("", 9), ("1", 4), ("5", 5))]
+    assert read_metrics(page(*lines)).waiting == 9
+    assert read_metrics(page(*lines[1:])).waiting == 9
+    counted = [f'num_requests_total{{priority="{p}"}} {n}' for p, n in (("", 2), ("1", 4))]
+    assert read_metrics(page(*counted)).requests == 6  # counters have no total: each request is in one of them
+
+
+def test_parts_of_the_traffic_are_added_up() -> None:
+    m = read_metrics(
+        page(
+            'prompt_tokens_total{is_streaming="true"} 100',
+            'prompt_tokens_total{is_streaming="false"} 20',
+            'cached_tokens_total{cache_source="device"} 20',
+            'cached_tokens_total{cache_source="host"} 3',
+            'cached_tokens_total{cache_source="total"} 7',  # of requests without a source
+            *histogram("time_to_first_token_seconds", {"0.1": 2, "1.0": 4, "+Inf": 5}, 3.0, 'is_streaming="true"'),
+            *histogram("time_to_first_token_seconds", {"0.1": 1, "1.0": 1, "+Inf": 1}, 0.1, 'is_streaming="false"'),
+        )
+    )
+    assert m.prompt_tokens == 120 and m.prefix_hit_rate == 0.25
+    assert m.ttft == Histogram(((0.1, 3), (1.0, 5), (INF, 6)), 6, 3.1)
+
+
+def test_histograms_of_ranks_and_of_other_bounds() -> None:
+    name = "queue_time_seconds"
+    same = [histogram(name, {"1": n, "2": 4, "+Inf": n + 4}, 9.0 + n, f'tp_rank="{n}"') for n in (1, 2)]
+    m = read_metrics(page(*same[0], *same[1]))
+    assert m.queue == Histogram(((1, 2), (2, 4), (INF, 6)), 6, 11.0)  # the rank that saw more
+    other = histogram(name, {"2": 3, "4": 7, "+Inf": 8}, 20.0, 'dp_rank="1"')
+    both = read_metrics(page(*same[0], *other)).queue
+    assert both == Histogram(((2, 7), (INF, 13)), 13, 30.0)  # the bounds that both have
+
+
+def test_several_models() -> None:
+    lines = ['num_running_reqs{model_name="a"} 1', 'num_running_reqs{model_name="b"} 2', "num_queue_reqs 5"]
+    with pytest.raises(ValueError, match=r"^model must be given for a page with several: a, b\.$"):
+        read_metrics(page(*lines))
+    m = read_metrics(page(*lines), model="b")
+    assert (m.running, m.waiting, m.model) == (2, 5, "b")
+    with pytest.raises(ValueError, match=r"^model must be one that the page names, a, b, not 'c'\.$"):
+        read_metrics(page(*lines), model="c")
+    with pytest.raises(ValueError, match=r"which names none, not 'c'"):
+        read_metrics(page(lines[2]), model="c")
+
+
+# Histograms ----------------------------------------------------------------------------------------------------------
+
+
+def test_quantiles_by_hand() -> None:
+    h = Histogram(((2.0, 3.0), (5.0, 3.0), (11.0, 10.0), (INF, 13.0)), 13.0, 101.0)
+    assert h.mean == pytest.approx(101 / 13)
+    assert h.quantile(0) == 0
+    assert h.quantile(1.3 / 13) == pytest.approx(2 * 1.3 / 3)
+    assert h.quantile(3 / 13) == pytest.approx(2)
+    assert h.quantile(6.5 / 13) == pytest.approx(5 + 6 * 3.5 / 7)  # the empty bucket from 2 to 5 is skipped
+    assert h.quantile(10 / 13) == pytest.approx(11)
+    assert h.quantile(0.9) == h.quantile(1) == 11  # beyond the last bound nothing is known
+    below = Histogram(((-1.0, 2.0), (1.0, 4.0), (INF, 4.0)), 4.0, 0.0)
+    assert below.quantile(0.25) == -1 and below.quantile(0.75) == pytest.approx(0)
+
+
+def test_quantile_without_observations_or_bounds() -> None:
+    for h in (
+        Histogram(((1.0, 0.0), (INF, 0.0)), 0.0, 0.0),
+        Histogram(((INF, 3.0),), 3.0, 6.0),
+        Histogram((), 0.0, 0.0),
+    ):
+        assert math.isnan(h.quantile(0.5))
+    assert math.isnan(Histogram((), 0.0, 0.0).mean) and Histogram(((INF, 3.0),), 3.0, 6.0).mean == 2
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, NAN, "0.5", None, True])
+def test_bad_share(q: object) -> None:
+    with pytest.raises(ValueError, match=r"^q must be a share of 0 to 1, not "):
+        Histogram(((1.0, 1.0), (INF, 1.0)), 1.0, 1.0).quantile(q)  # type: ignore[arg-type]
+
+
+def test_what_the_client_library_writes() -> None:
+    """A page written by the library that both engines write theirs with."""
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram as Written, generate_latest
+
+    registry = CollectorRegistry()
+    Gauge("vllm:num_requests_running", "now", ["model_name"], registry=registry).labels('a "b", c\\d').set(11)
+    Counter("vllm:prompt_tokens", "all", registry=registry).inc(2**53)
+    h = Written("vllm:time_to_first_token_seconds", "first", buckets=(0.1, 0.5, 1), registry=registry)
+    Written("vllm:iteration_tokens_total", "a histogram of that name", registry=registry).observe(3)
+    Gauge("vllm:kv_cache_usage_perc", "share", registry=registry).set(NAN)
+    for value in (0.05, 0.3, 0.3, 2.0):
+        h.observe(value)
+    m = read_metrics(generate_latest(registry))
+    assert (m.running, m.model, m.prompt_tokens, m.cache_usage) == (11, 'a "b", c\\d', 2**53, None)
+    assert m.ttft == Histogram(((0.1, 1), (0.5, 3), (1, 3), (INF, 4)), 4, pytest.approx(2.65))
+
+
+# Values that are none ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1.0", "1e999", "9" * 400])
+def test_values_that_are_none(value: str) -> None:
+    m = read_metrics(page(f"token_usage {value}", f"prompt_tokens_total {value}", "num_running_reqs 2.0"))
+    assert (m.cache_usage, m.prompt_tokens, m.running) == (None, None, 2)
+    one_rank = page(f'num_queue_reqs{{tp_rank="0"}} {value}', 'num_queue_reqs{tp_rank="1"} 4.0')
+    assert read_metrics(one_rank).waiting == 4
+    broken = page(*histogram("time_to_first_token_seconds", {"0.1": 1, "+Inf": 2}, 1.0)).replace(" 1\n", f" {value}\n")
+    assert read_metrics(broken + page("num_running_reqs 2.0")).ttft is None
+    summed = page(*histogram("time_to_first_token_seconds", {"0.1": 1, "+Inf": 2}, 7.0)).replace(" 7.0", " NaN")
+    ttft = read_metrics(summed).ttft
+    assert ttft is not None and math.isnan(ttft.mean) and ttft.quantile(0.5) == pytest.approx(0.1)
+
+
+def test_counts_that_fall_are_levelled() -> None:
+    m = read_metrics(page(*histogram("time_to_first_token_seconds", {"0.1": 5, "1": 4, "+Inf": 6}, 1.0)))
+    assert m.ttft is not None and m.ttft.buckets == ((0.1, 5), (1, 5), (INF, 6))
+
+
+# Anything else -------------------------------------------------------------------------------------------------------
+
+OTHER = {
+    "empty": ("", "an empty text"),
+    "blank": (" \n\t\r\n ", "an empty text"),
+    "html": ("<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n" + SGLANG, "an HTML page"),
+    "json": ('{"detail": "Not Found"}', "JSON"),
+    "json list": ("\n[1, 2]", "JSON"),
+    "nul": ("sglang:num_running_reqs 3\x00\n", "binary data"),
+    "control": ("\x1f\x08\x00" + SGLANG, "binary data"),
+    "bytes": (bytes(range(256)), "binary data"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "binary data"),
+    "utf-16": (SGLANG.encode("utf-16"), "binary data"),
+    "replaced": (SGLANG[:400] + "\ufffd" + SGLANG[400:], "binary data"),
+    "number": (37, "not 37"),
+    "none": (None, "not None"),
+    "path": (DATA / "metrics_sglang.txt", "Path("),
+    "file name": ("metrics_sglang.txt", "without a metric of SGLang or vLLM, which starts with 'metrics_sglang.txt'"),
+    "curl": ("curl: (7) Failed to connect to 127.0.0.1 port 30000\n", "starts with 'curl: (7)"),
+    "other exporter": ("# TYPE process_cpu gauge\nprocess_cpu 3\n", "without a metric of SGLang or vLLM"),
+    "router": ("# TYPE sgl_router_requests counter\nsgl_router_requests 3\n", "without a metric of SGLang or vLLM"),
+    "no value": ("sglang:num_running_reqs\n", "damaged or cut off in the line 'sglang:num_running_reqs'"),
+    "open quote": ('sglang:num_running_reqs{a="b} 3\n', "damaged or cut off"),
+    "open brace": ('sglang:num_running_reqs{a="b" 3\n', "damaged or cut off"),
+    "two labels": ('sglang:num_running_reqs{a="b",a="c"} 3\n', "damaged or cut off"),
+    "word": ("sglang:num_running_reqs many\n", "damaged or cut off"),
+    "bound": ('sglang:x_bucket{le="low"} 1\nsglang:x_sum 1\n', "a histogram bound 'low'"),
+    "long line": (f'sglang:num_running_reqs{{a="{"b" * 20_000}"}} 3\n', "a line of 20,"),
+    "long text": ("#" * (2**24 + 1), "a text of 16,777,217 characters"),
+    "cut comment": (SGLANG + "# HELP sglang:new", "cut off in the line '# HELP sglang:new'"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), OTHER.values(), ids=OTHER)
+def test_anything_else_gets_one_clear_error(text: str | bytes, said: str) -> None:
+    with pytest.raises(ValueError) as error:
+        read_metrics(text)
+    message = str(error.value)
+    assert message.startswith("text must be the whole metrics page of an engine, not ") and said in message
+    assert "curl http://127.0.0.1:30000/metrics" in message and "--enable-metrics" in message
+    assert "\n" not in message and len(message) < 320 and message.endswith(".")
+
+
+def test_pages_without_what_is_needed() -> None:
+    with pytest.raises(ValueError, match="must be the metrics page of one server"):
+        read_metrics(SGLANG + VLLM)
+    with pytest.raises(ValueError, match=r"^text must hold a metric that is known of sglang, .*not 'new_thing'\.$"):
+        read_metrics(page("new_thing 3.0"))
+
+
+KNOWN = [field.name for field in fields(Metrics) if field.name not in ("engine", "model", "replicas")]
+
+
+@pytest.mark.parametrize("text", [SGLANG, VLLM], ids=["sglang", "vllm"])
+def test_cut_off_anywhere(text: str) -> None:
+    """A page that ends early is refused, or, cut between two metrics, says nothing wrong."""
+    whole, refused = read_metrics(text), 0
+    ends = [i for i, char in enumerate(text) if char == "\n"]
+    at_values = [end - back for end in ends[::7] for back in range(8)]
+    for cut in {*range(0, len(text), 173), *at_values, *(end + 1 for end in ends[::3])}:
+        try:
+            m = read_metrics(text[:cut])
+        except ValueError as error:
+            assert str(error).startswith(("text must be the whole", "text must hold")) and "\n" not in str(error)
+            refused += 1
+            continue
+        for name in KNOWN:
+            got = getattr(m, name)
+            if name == "prefix_hit_rate":
+                assert got is None or got == pytest.approx(whole.prefix_hit_rate, rel=1e-3)  # also the last report's
+            else:
+                assert got is None or got == getattr(whole, name), (name, text[cut - 40 : cut])
+    assert refused > 60
+
+
+@pytest.mark.parametrize("end", ["8.123456e+0", "8.123456e+", "8.123456e", "8.123456", "8.", "8.1"])
+def test_cut_off_in_the_last_value(end: str) -> None:
+    labels = f'{{is_streaming="true",model_name="{MODEL}"}}'
+    with pytest.raises(ValueError, match="cut off in the line"):
+        read_metrics(f"sglang:num_running_reqs{labels} 37.0\nsglang:prompt_tokens_total{labels} {end}")
+    assert (
+        read_metrics(f"sglang:num_running_reqs{labels} 37.0\nsglang:prompt_tokens_total{labels} 8.0").prompt_tokens == 8
+    )
+
+
+def test_a_histogram_that_lacks_its_end() -> None:
+    lines = histogram("time_to_first_token_seconds", {"0.1": 1, "+Inf": 2}, 1.0)
+    for missing in (1, 3):  # the infinite bucket, the sum
+        with pytest.raises(ValueError, match="its histogram time_to_first_token_seconds is not complete"):
+            read_metrics(page(*lines[:missing], *lines[missing + 1 :]))
+    assert read_metrics(page(*lines[:2], lines[3])).ttft is not None  # the count is that of the infinite bucket
+
+
+ODD = {
+    "backslashes": 'sglang:x{a="' + "\\" * 19_000 + '"} 1\n',
+    "quotes": 'sglang:x{a="' + '\\"' * 9_500 + '"} 1\n',
+    "open quotes": "sglang:x{a=" + '"' * 19_000 + "} 1\n",
+    "commas": "sglang:x{" + "," * 19_000 + "} 1\n",
+    "labels": "sglang:x{" + ",".join(f'a{i}="1"' for i in range(1500)) + "} 1\n",
+    "braces": "sglang:x" + "{" * 19_000,
+    "blanks": "sglang:x" + " " * 19_000 + "1\n",
+    "digits": "sglang:x " + "9" * 19_000 + "\n",
+    "name": "sglang:" + "x" * 19_000 + " 1\n",
+    "underscores": "_" * 10**6,
+    "short lines": "\n" * 10**6,
+    "bounds": "".join(f'sglang:x_bucket{{le="{i}"}} 1\n' for i in range(3000)) + "sglang:x_sum 1\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_odd_text_does_not_hang(text: str) -> None:
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"^text must"):
+        read_metrics(text)
+    assert time.process_time() - start < 5
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "prometheus_client"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ImportError, match=r"^read_metrics needs the package prometheus_client: install it with pip "):
+        read_metrics(SGLANG)
+
+
+def test_buckets_without_a_usable_bound_are_passed_over() -> None:
+    lines = histogram("time_to_first_token_seconds", {"0.1": 1, "NaN": 9, "+Inf": 2}, 1.0)
+    ttft = read_metrics(page(*lines, "leaky_bucket 3.0", "time_to_first_token_seconds_bucket 7.0")).ttft
+    assert ttft == Histogram(((0.1, 1), (INF, 2)), 2, 1.0)
