@@ -13,15 +13,16 @@ _HOME = {
     ),
     "models": ("Model", "LLAMA3_8B", "LLAMA3_70B", "LLAMA3_405B", "from_hf_config"),
     "deployment": ("Deployment", "Efficiency", "ROOFLINE", "parallel_sizes"),
-    "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips"),
+    "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips", "activation_bytes"),
     "roofline": (
         *("critical_batch", "flops_per_dollar", "bandwidth_per_dollar", "memory_per_dollar_hour", "breakeven_price"),
     ),
-    "sharding": ("tp_limit", "collective_time"),
+    "sharding": ("tp_limit", "collective_time", "slice_hops", "hop_time"),
     "latency": ("StepTime", "decode_step", "prefill_time"),
     "throughput": (
         *("tokens_per_second", "tokens_per_second_per_chip", "queries_per_second", "queries_per_second_per_chip"),
-        *("mfu", "compute_ceiling", "plateau", "best_batch", "batch_at_step", "cost_per_million_tokens"),
+        *("mfu", "compute_ceiling", "plateau", "best_batch", "largest_batch", "batch_at_step"),
+        *("cost_per_million_tokens", "cost_per_hour", "replicas_for", "prefill_chips"),
         *("cache_over_weights_tokens", "cache_over_compute_context"),
     ),
     "pareto": ("front",),
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from scaling.exercise import check as check
     from scaling.latency import StepTime as StepTime, decode_step as decode_step, prefill_time as prefill_time
     from scaling.memory import (
+        activation_bytes as activation_bytes,
         cache_budget as cache_budget,
         cache_bytes as cache_bytes,
         fits as fits,
@@ -107,18 +109,27 @@ if TYPE_CHECKING:
         flops_per_dollar as flops_per_dollar,
         memory_per_dollar_hour as memory_per_dollar_hour,
     )
-    from scaling.sharding import collective_time as collective_time, tp_limit as tp_limit
+    from scaling.sharding import (
+        collective_time as collective_time,
+        hop_time as hop_time,
+        slice_hops as slice_hops,
+        tp_limit as tp_limit,
+    )
     from scaling.throughput import (
         batch_at_step as batch_at_step,
         best_batch as best_batch,
         cache_over_compute_context as cache_over_compute_context,
         cache_over_weights_tokens as cache_over_weights_tokens,
         compute_ceiling as compute_ceiling,
+        cost_per_hour as cost_per_hour,
         cost_per_million_tokens as cost_per_million_tokens,
+        largest_batch as largest_batch,
         mfu as mfu,
         plateau as plateau,
+        prefill_chips as prefill_chips,
         queries_per_second as queries_per_second,
         queries_per_second_per_chip as queries_per_second_per_chip,
+        replicas_for as replicas_for,
         tokens_per_second as tokens_per_second,
         tokens_per_second_per_chip as tokens_per_second_per_chip,
     )

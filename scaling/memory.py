@@ -1,17 +1,19 @@
 """What fits: bytes of weights and cache, and the batches and chip counts that follow."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from scaling._array import Array, count, divide, floor, maximum, nonnegative, where
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.models import Model
+from scaling.units import dtype_bytes
 
 
 def weight_bytes(d: Deployment) -> float:
-    """Bytes of the weights, whole deployment: ``P b_w``. [B]
+    """Bytes of the weights, whole deployment: ``weights = P b_w``. [B]
 
     Leaves out quantisation scales and tensors kept in a wider dtype (see `grouped_weight_bytes`), so it errs low for
-    int4. Source: scaling-book part 8, *Serving LLaMA 3-70B*.
+    int4. Source: scaling-book part 8.
     """
     P, b_w = d.stored_params, d.weight_size
     return P * b_w
@@ -22,10 +24,13 @@ def grouped_weight_bytes(
 ) -> float:
     """Bytes of a group-quantised checkpoint: what an int4 file really weighs. [B]
 
-    Every `group` matmul weights share one scale and one zero point; embeddings and norms stay in 16 bits.
+    ``weights = P_layers (bits + (scale_bits + zero_bits) / group) / 8 + 2 P_rest``: in the matrices of the layers every
+    `group` weights share one scale and one zero point; embeddings and norms, the rest, stay in 16 bits.
+
+    Leaves out padding and the file's header, so it errs low by less than a thousandth.
 
     Raises ``ValueError`` for a negative number of bits or a group below 1.
-    Source: the AWQ/GPTQ checkpoint layout with group size 128; tests/data/published.json, section 12.2.
+    Source: the layout of AWQ (arXiv 2306.00978) and GPTQ (arXiv 2210.17323) checkpoints with group size 128.
     """
     for name, value in (("bits", bits), ("scale_bits", scale_bits), ("zero_bits", zero_bits)):
         nonnegative(name, value)
@@ -36,7 +41,7 @@ def grouped_weight_bytes(
 
 
 def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
-    """Bytes of the KV cache, whole deployment: ``B S kv``. [B]
+    """Bytes of the KV cache, whole deployment: ``cache = B S kv``. [B]
 
     `batch` B [sequences] and `context` S [tokens per sequence] broadcast.
     Leaves out the partly filled last page of a paged cache, so it errs low by at most one page per sequence.
@@ -49,9 +54,10 @@ def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
 
 
 def cache_budget(d: Deployment) -> Array:
-    """Bytes left for the cache once the weights are loaded; 0 when the weights alone do not fit. [B]
+    """Bytes left for the cache beside the weights: ``budget = max(0, u N M - P b_w)``. [B]
 
-    ``usable N M - P b_w``. Leaves out activations, CUDA graphs and the runtime unless `usable` reserves for them.
+    0 when the weights alone do not fit. Leaves out activations, CUDA graphs and the runtime, unless `usable` (u)
+    reserves for them: errs high.
 
     Source: scaling-book part 8.
     """
@@ -59,7 +65,9 @@ def cache_budget(d: Deployment) -> Array:
 
 
 def fits(d: Deployment, batch: Array, context: Array) -> Array:
-    """Whether weights and cache fit: a bool, or a mask of the broadcast shape.
+    """Whether weights and cache fit, ``P b_w + B S kv <= u N M``: a bool, or a mask of the broadcast shape. [-]
+
+    Leaves out what `cache_budget` leaves out: errs high, towards "fits".
 
     Raises ``ValueError`` for a negative batch or context.
     Source: scaling-book part 8.
@@ -68,10 +76,10 @@ def fits(d: Deployment, batch: Array, context: Array) -> Array:
 
 
 def max_batch(d: Deployment, context: Array) -> Array:
-    """Most sequences of `context` tokens that fit: ``floor((usable N M - P b_w) / (S kv))``. [sequences]
+    """Most sequences of the context's length that fit: ``B = floor((u N M - P b_w) / (S kv))``. [sequences]
 
     0 when nothing fits (also when the weights alone do not); infinite at a context of 0, which needs no cache.
-    An ``int`` for a plain number.
+    An ``int`` for a plain number. Leaves out what `cache_budget` leaves out: errs high.
 
     Raises ``ValueError`` for a negative context.
     Source: scaling-book part 8.
@@ -82,12 +90,16 @@ def max_batch(d: Deployment, context: Array) -> Array:
 
 
 def min_chips(d: Deployment, batch: Array, context: Array) -> Array:
-    """Fewest chips that hold weights and cache, among the sizes that model and chip allow; 0 when none does. [chips]
+    """Fewest chips that hold weights and cache. [chips]
 
-    Only the dtypes, `usable` and `kv_split` of the deployment matter; its own `chips` does not.
+    The least N with ``P b_w + B S kv <= u N M``, among the sizes that model and chip allow
+    (`scaling.deployment.parallel_sizes`); 0 when none does. Only the dtypes, `usable` and `kv_split` of the deployment
+    matter; its own `chips` does not.
+
+    Leaves out what `cache_budget` leaves out: errs low.
 
     Raises ``ValueError`` for a negative batch or context.
-    Source: `scaling.deployment.parallel_sizes`; scaling-book part 8, minimum topologies.
+    Source: scaling-book part 8, minimum topologies.
     """
     nonnegative("batch", batch)
     nonnegative("context", context)
@@ -95,3 +107,31 @@ def min_chips(d: Deployment, batch: Array, context: Array) -> Array:
     for n in reversed(parallel_sizes(d.model, d.chip)):
         fewest = where(fits(replace(d, chips=n), batch, context), n, fewest)
     return fewest
+
+
+class Activations(NamedTuple):
+    """The largest working tensors of a step. [B] One layer is alive at a time, so none is multiplied by the layers."""
+
+    residual: Array
+    mlp: Array
+    logits: Array
+
+
+def activation_bytes(model: Model, tokens: Array, *, activations: str = "bf16", logits: str = "fp32") -> Activations:
+    """Bytes of the residual stream, of the gate and up outputs of one layer's MLP, and of the logits. [B]
+
+    ::
+
+        residual = b_act B D    mlp = 2 b_act B F    logits = b_logits B V
+
+    `tokens` B that pass the model together: the batch of a decode step, or the prompt of a prefill (of which only the
+    last token needs logits). [sequences] `activations`, `logits`: dtypes.
+
+    Leaves out attention's workspace, graphs and buffers: errs low.
+
+    Raises ``ValueError`` for negative tokens or an unknown dtype.
+    Source: the shapes of a gated MLP and of the output embedding.
+    """
+    B, D, F, V = nonnegative("tokens", tokens), model.d_model, model.d_ff, model.vocab
+    b, b_logits = dtype_bytes(activations, "activations"), dtype_bytes(logits, "logits")
+    return Activations(b * B * D, 2 * b * B * F, b_logits * B * V)

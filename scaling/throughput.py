@@ -7,14 +7,17 @@ refused here: ask `memory.fits` or `memory.max_batch`.
 import math
 
 from scaling._array import Array, ceil, divide, floor, maximum, minimum, nonnegative, where
+from scaling.chips import Chip
 from scaling.deployment import Deployment
-from scaling.latency import decode_step
+from scaling.latency import decode_step, prefill_time
 from scaling.memory import max_batch
 from scaling.units import hour
 
 
 def tokens_per_second(d: Deployment, batch: Array, context: Array) -> Array:
-    """Tokens decoded per second, whole deployment: ``B / T_step``. [token/s]
+    """Tokens decoded per second, whole deployment: ``tokens per second = B / T_step``. [token/s]
+
+    Exact for the step it is given: errs high where `latency.decode_step` errs low.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
     """
@@ -22,7 +25,9 @@ def tokens_per_second(d: Deployment, batch: Array, context: Array) -> Array:
 
 
 def tokens_per_second_per_chip(d: Deployment, batch: Array, context: Array) -> Array:
-    """Tokens decoded per second and chip: ``B / (N T_step)``. [token/s]
+    """Tokens decoded per second and chip: ``tokens per second and chip = B / (N T_step)``. [token/s per chip]
+
+    Exact for the step it is given: errs high where `latency.decode_step` errs low.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
     """
@@ -30,9 +35,10 @@ def tokens_per_second_per_chip(d: Deployment, batch: Array, context: Array) -> A
 
 
 def queries_per_second(d: Deployment, batch: Array, context: Array, decode_tokens: Array) -> Array:
-    """Queries finished per second, whole deployment: ``B / (T_step G)``. [query/s]
+    """Queries finished per second, whole deployment: ``QPS = B / (T_step G)``. [query/s]
 
-    `decode_tokens` G: **mean** tokens generated per query (a median understates the load). Prefill is left out.
+    `decode_tokens` G: **mean** tokens generated per query (a median understates the load). [tokens per sequence]
+    Leaves out prefill, and the places that stand empty between two sequences: errs high.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
     """
@@ -41,7 +47,10 @@ def queries_per_second(d: Deployment, batch: Array, context: Array, decode_token
 
 
 def queries_per_second_per_chip(d: Deployment, batch: Array, context: Array, decode_tokens: Array) -> Array:
-    """Queries finished per second and chip: ``B / (N T_step G)``. [query/s]
+    """Queries finished per second and chip: ``QPS per chip = B / (N T_step G)``. [query/s per chip]
+
+    `decode_tokens` G: as in `queries_per_second`. [tokens per sequence]
+    Leaves out prefill, and the places that stand empty between two sequences: errs high.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
     """
@@ -49,16 +58,20 @@ def queries_per_second_per_chip(d: Deployment, batch: Array, context: Array, dec
 
 
 def mfu(d: Deployment, batch: Array, context: Array) -> Array:
-    """Model FLOPs utilisation of a decode step: ``2 B P / (N C T_step)``, against the peak. [-]
+    """Model FLOPs utilisation of a decode step, against the peak: ``MFU = 2 B P / (N C T_step)``. [-]
 
-    Raises ``ValueError`` for a negative batch or context. Source: Chowdhery et al., PaLM, 2022, appendix B.
+    Leaves out attention's FLOPs, which the model needs too: errs low for long contexts.
+
+    Raises ``ValueError`` for a negative batch or context. Source: PaLM, appendix B (arXiv 2204.02311).
     """
     P, peak = d.step_params, 1.0 * d.chips * d.chip.rate(d.compute)
     return 2.0 * P * tokens_per_second(d, batch, context) / peak
 
 
 def compute_ceiling(d: Deployment) -> Array:
-    """Tokens per second if arithmetic were all there is: ``N C / (2 P)``. [token/s]
+    """Tokens per second if arithmetic were all there is: ``ceiling = N C / (2 P)``. [token/s]
+
+    Leaves out every byte that is read: errs high.
 
     Source: scaling-book part 8.
     """
@@ -67,12 +80,14 @@ def compute_ceiling(d: Deployment) -> Array:
 
 
 def plateau(d: Deployment, context: Array) -> Array:
-    """Throughput that no batch exceeds, whole deployment: ``N / (S kv / W + 2 P / C)``. [token/s]
+    """Throughput that no batch exceeds, whole deployment: ``plateau = N / (S kv / W + 2 P / C)``. [token/s]
 
-    Reached at the critical batch and flat beyond it, since cache and arithmetic both grow with the batch.
-    With a cost per layer it is only approached. Memory is not asked: see `best_batch`.
+    Reached at the critical batch and flat beyond it, since cache and arithmetic both grow with the batch. Of each chip:
+    ``plateau per chip = 1 / (S kv / W + 2 P / C)``. With a cost per layer it is only approached.
 
-    Raises ``ValueError`` for a negative context. Source: tests/data/published.json, section 12.4.
+    Leaves out whether so large a batch fits, see `best_batch`: errs high where it does not.
+
+    Raises ``ValueError`` for a negative context. Source: the limit of `tokens_per_second` for a large batch.
     """
     one = decode_step(d, 1.0, context)
     return 1.0 / (one.cache + one.compute + one.collectives)
@@ -81,46 +96,55 @@ def plateau(d: Deployment, context: Array) -> Array:
 def balanced_batch(d: Deployment) -> Array:
     """Batch at which this deployment's arithmetic takes as long as reading its weights. [sequences]
 
-    `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency.
+    `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency:
+    ``balanced_batch = B T_weights / T_compute``, whatever the batch B.
 
-    Source: scaling-book part 7; tests/data/published.json, section 12.4.
+    Leaves out activations that are read and written: errs low by a few percent.
+
+    Source: scaling-book part 7.
     """
     one = decode_step(d, 1.0, 0.0)
     return one.weights / one.compute
 
 
 def cache_over_weights_tokens(d: Deployment) -> Array:
-    """Cached tokens, batch times context, above which reading the cache takes longer than reading the weights. [tokens]
+    """Cached tokens above which reading the cache takes longer than reading the weights: ``B S = P b_w / kv``. [tokens]
 
-    ``P b_w / kv``, whatever the chip and however many: both are reads from the same memory.
+    Batch times context, whatever the chip and however many: both are reads from the same memory.
 
-    Source: tests/data/published.json, section 12.5.
+    Exact for the two terms of `latency.decode_step`.
+
+    Source: those two terms set equal.
     """
     one = decode_step(d, 1.0, 1.0)
     return one.weights / one.cache
 
 
 def cache_over_compute_context(d: Deployment) -> Array:
-    """Context above which reading the cache takes longer than arithmetic, at every batch. [tokens]
+    """Context above which reading the cache takes longer than arithmetic: ``S = 2 P W / (C kv)``. [tokens per sequence]
 
-    ``2 P W / (C kv)``: both terms are proportional to the batch, so it cancels.
+    At every batch: both terms are proportional to it, so it cancels.
 
-    Source: tests/data/published.json, section 12.5.
+    Exact for the two terms of `latency.decode_step`.
+
+    Source: those two terms set equal.
     """
     one = decode_step(d, 1.0, 1.0)
     return one.compute / one.cache
 
 
 def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
-    """Batch whose step takes `step` seconds, not rounded: `latency.decode_step` solved for the batch. [sequences]
+    """Batch whose step takes so many seconds, not rounded: `latency.decode_step` solved for the batch. [sequences]
 
     ::
 
-        B = min((T_step - T_weights) / t_cache, T_step / (t_cache + t_compute))    t = a term at batch 1
+        B = min(N W (T_step - T_weights) / (S kv), N T_step / (S kv / W + 2 P / C))
 
-    0 when the step is too short to read the weights. Memory is not asked: see `memory.max_batch`.
+    0 when the step is too short to read the weights. `step`: seconds, T_step. [s]
 
-    Raises ``ValueError`` for a negative context or step. Source: tests/data/published.json, section 12.5.
+    Leaves out whether so large a batch fits, see `memory.max_batch`: errs high where it does not.
+
+    Raises ``ValueError`` for a negative context or step. Source: `latency.decode_step`, solved for the batch.
     """
     one = decode_step(d, 1.0, context)
     rest = nonnegative("step", step) - one.overhead
@@ -131,30 +155,93 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
     return maximum(0.0, minimum(with_weights, with_compute))
 
 
-def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:
-    """Smallest batch with full throughput, or the largest that memory and the step limit allow. [sequences]
+def largest_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:
+    """Largest batch that memory and the step limit allow: ``B = min(max_batch, floor(batch_at_step))``. [sequences]
 
-    ``min(ceil(B_crit), max_batch, B at which T_step = max_step)``. More only adds latency (with a cost per layer, which
-    more sequences share, it also adds a little throughput). 0 when nothing is possible.
+    Beyond the critical batch it has a longer step and no more throughput: see `best_batch`. 0 when nothing is possible.
 
     `max_step`: longest step allowed (the TPOT limit). [s]
 
-    Raises ``ValueError`` for a negative context or limit. Source: tests/data/published.json, section 12.4.
+    Leaves out what `memory.cache_budget` and `latency.decode_step` leave out: errs high.
+
+    Raises ``ValueError`` for a negative context or limit. Source: the smaller of the two limits.
     """
     nonnegative("max_step", max_step)
     # Rounding must not cost a whole sequence when the limit is exactly a batch's own step.
     within_limit = floor(batch_at_step(d, context, max_step * (1 + 1e-12)))
-    best = minimum(minimum(ceil(balanced_batch(d) * (1 - 1e-12)), max_batch(d, context)), within_limit)
-    return maximum(0, best)
+    return minimum(max_batch(d, context), within_limit)
+
+
+def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:
+    """Smallest batch with full throughput, or the largest that memory and the step limit allow. [sequences]
+
+    ``B = min(ceil(balanced_batch), largest_batch)``. More only adds latency (with a cost per layer, which more
+    sequences share, it also adds a little throughput). 0 when nothing is possible.
+
+    `max_step`: longest step allowed (the TPOT limit). [s]
+
+    Leaves out what `memory.cache_budget` and `latency.decode_step` leave out: errs high.
+
+    Raises ``ValueError`` for a negative context or limit. Source: scaling-book part 8, as one rule.
+    """
+    largest = largest_batch(d, context, max_step=max_step)
+    return maximum(0, minimum(ceil(balanced_batch(d) * (1 - 1e-12)), largest))
 
 
 def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, price: Array | None = None) -> Array:
-    """What a million decoded tokens cost. [USD]
+    """What a million decoded tokens cost: ``cost = 1e6 N price T_step / (3600 B)``. [USD per million tokens]
 
-    `price`: per chip; the chip's own if not given. [USD/h] Prefill and idle time are left out: both err low.
+    `price`: per chip; the chip's own if not given. [USD/h]
+    Leaves out prefill and idle time: both err low.
 
     Raises ``ValueError`` for a negative batch, context or price. Source: price per hour over tokens per hour.
     """
     price = d.chip.price if price is None else nonnegative("price", price)
     per_second = 1.0 * d.chips * price / hour
     return divide(per_second * 1e6, tokens_per_second(d, batch, context))
+
+
+def replicas_for(d: Deployment, queries: Array, batch: Array, context: Array, decode_tokens: Array) -> Array:
+    """Copies of the deployment that finish so many queries per second: ``replicas = ceil(queries / QPS)``. [replicas]
+
+    `queries`: to be finished, of the whole fleet. [query/s]
+    `decode_tokens` G: **mean** tokens generated per query. [tokens per sequence]
+    Infinite when the batch is 0.
+
+    Leaves out prefill, idle time and peaks of the load: every copy runs at this batch all the time. Errs low.
+
+    Raises ``ValueError`` for a negative argument. Source: `queries_per_second`, rounded up to whole copies.
+    """
+    each = queries_per_second(d, batch, context, decode_tokens)
+    return ceil(divide(nonnegative("queries", queries) * (1 - 1e-12), each))
+
+
+def prefill_chips(d: Deployment, queries: Array, tokens: Array, *, mfu: Array | None = None) -> Array:
+    """Chips that reading the prompts of so many queries keeps busy: ``chips = ceil(queries N T_prefill)``. [chips]
+
+    `queries`: arriving at the whole fleet. [query/s]
+    `tokens`: of each prompt, those that no cache holds already. [tokens per sequence]
+    `mfu`: as in `latency.prefill_time`. [-]
+    The number of chips cancels, so any size of server gives the same.
+
+    Leaves out queueing, and that servers come whole: errs low.
+
+    Raises ``ValueError`` for a negative argument or an `mfu` outside (0, 1].
+    Source: prompts that arrive in a second, times the time of one.
+    """
+    N, T_prefill = d.chips, prefill_time(d, tokens, mfu=mfu)
+    return ceil(nonnegative("queries", queries) * N * T_prefill * (1 - 1e-12))
+
+
+def cost_per_hour(chip: Chip, chips: Array, *, price: Array | None = None) -> Array:
+    """What so many chips cost in an hour: ``cost = N price``. [USD/h]
+
+    `chips` N, of a whole fleet. [chips]
+    `price`: per chip; the chip's own if not given. [USD/h]
+
+    Exact for rented chips: power, staff and discounts are in the price or nowhere.
+
+    Raises ``ValueError`` for a negative number of chips or price. Source: price per hour times chips.
+    """
+    price = chip.price if price is None else nonnegative("price", price)
+    return 1.0 * nonnegative("chips", chips) * price

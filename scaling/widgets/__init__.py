@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-_MODULE = {"Quiz": "quiz", "Quizzes": "quiz", "Progress": "quiz", "Explorer": "explorer"}
+_MODULE = {"Quiz": "quiz", "Quizzes": "quiz", "Progress": "quiz", "Explorer": "explorer", "Sweep": "sweep"}
 __all__ = sorted(_MODULE)
 
 
@@ -28,3 +28,4 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from scaling.widgets.explorer import Explorer as Explorer
     from scaling.widgets.quiz import Progress as Progress, Quiz as Quiz, Quizzes as Quizzes
+    from scaling.widgets.sweep import Sweep as Sweep

@@ -1,6 +1,7 @@
 """The built pages in a real Chromium with the network off: quizzes, figures, phone, dark, no script."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,11 @@ from scaling.units import GB, hour, ms, us
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book"))
-CHAPTERS = {path.stem: path.stem[3:].split("_")[0] for path in sorted((ROOT / "book").glob("*.ipynb"))}
+CHAPTERS = {
+    path.stem: re.findall(r"from quizzes import (\w+) as bank", path.read_text(encoding="utf-8"))[0]
+    for path in sorted((ROOT / "book").glob("*.ipynb"))
+}
+APPENDIX = [f"appendix/{path.stem}" for path in sorted((ROOT / "book" / "appendix").glob("*.*"))]
 pytestmark = pytest.mark.browser
 
 
@@ -164,7 +169,7 @@ def test_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
     assert "Right" in status(widget) or "Not yet" in status(widget)
 
 
-@pytest.mark.parametrize("name", ["index", "appendix/symbols", *CHAPTERS])
+@pytest.mark.parametrize("name", ["index", *APPENDIX, *CHAPTERS])
 def test_nothing_sticks_out_on_a_phone(name: str, open_page: Callable[..., Any]) -> None:
     page = open_page(name, width=390)
     for scheme in ("light", "dark"):

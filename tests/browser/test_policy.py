@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 from policy import Policy, header, policy  # noqa: E402
 
 PAGES = ["book/index", "search", *(f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.ipynb")))]
-PAGES += [f"book/appendix/{path.stem}" for path in sorted((ROOT / "book" / "appendix").glob("*.md"))]
+PAGES += [f"book/appendix/{path.stem}" for path in sorted((ROOT / "book" / "appendix").glob("*.*"))]
 WATCH = """window.refused = []; addEventListener('securitypolicyviolation',
   (e) => refused.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));"""
 pytestmark = pytest.mark.browser
