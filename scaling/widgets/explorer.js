@@ -339,6 +339,8 @@ function render({ model, el }) {
       field("price", price)),
     slider("chips"), slider("context", true), slider("batch", true));
   listen(handles, "submit", (event) => event.preventDefault());
+  // JupyterLab takes the arrow keys for itself, unless they stop here.
+  listen(handles, "keydown", (event) => event.stopPropagation());
 
   // the answer
   const say = h("p", { class: "sx-say" }), remark = h("p", { class: "sx-remark" }), numbers = h("dl", { class: "sx-numbers" });
