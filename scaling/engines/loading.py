@@ -16,12 +16,13 @@ def parallel_ways(model: Model) -> tuple[int, ...]:
 
 
 def chip_token_bytes(d: Deployment) -> float:
-    """Cache bytes that one token takes on one chip: ``2 L max(1, K / N) H b``. [B]
+    """Cache bytes that one token takes on one chip: ``token_bytes = 2 L H b_kv max(1, K / N)``. [B]
 
     Beyond K ways the heads are stored more than once, and a chip's share no longer shrinks.
+    Leaves out the scales of a quantised cache: errs low.
 
     Raises ``ValueError`` for a number of chips that the heads do not allow.
-    Source: SGLang 0.5.23 and vLLM 0.33.0; start-up logs in tests/data/real_logs.json.
+    Source: SGLang 0.5.23 and vLLM 0.33.0, their code and start-up logs.
     """
     N, allowed = whole("chips", d.chips), parallel_ways(d.model)
     if N not in allowed:
@@ -33,11 +34,14 @@ def chip_token_bytes(d: Deployment) -> float:
 def loaded_weight_bytes(d: Deployment) -> float:
     """Weight bytes on one chip, as an engine loads them. [B]
 
-    Quantisation takes the matmuls of the layers; embeddings and norms stay in 16 bits. Beyond K ways the key and value
-    projections are stored more than once. Leaves out scales and buffers (0.01 to 0.1 GiB in the logs): errs low.
+    ``weights = (P b_w + P_rest max(0, 2 - b_w) + 2 L D H b_w (max(K, N) - K)) / N``: quantisation takes the matmuls of
+    the layers; embeddings and norms, the rest, stay in 16 bits. Beyond K ways the key and value projections are stored
+    more than once.
+
+    Leaves out scales and buffers (0.01 to 0.1 GiB in the logs): errs low.
 
     Raises ``ValueError`` for a number of chips that is an array.
-    Source: start-up logs in tests/data/real_logs.json.
+    Source: start-up logs of SGLang and vLLM.
     """
     m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
     wide = (m.vocab_params + m.norm_params) * max(0.0, 2.0 - b_w)

@@ -74,19 +74,23 @@ def sglang_pool(
     context: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """SGLang's pool: ``floor((after - before (1 - fraction)) / token)``, rounded down to whole pages.
+    """Tokens in SGLang's pool, which is what loading left, less the share of the free memory that is to stay. [tokens]
+
+    ::
+
+        pool = free_after - (1 - m) free_before    tokens = page * floor(pool / (page * token_bytes))
 
     `free_before_load`, `free_after_load`: free memory per chip around loading, the least of the ranks [B]; if not
     given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
     `weights`: loaded per chip; `loaded_weight_bytes` if not given. [B]
-    `mem_fraction_static`: share of the memory **free before loading** for weights and pool; SGLang's own if not given.
+    `mem_fraction_static`: share m of the memory **free before loading**, for weights and pool; else SGLang's own. [-]
     `context`: tokens of one request for `concurrency`; the model's window if not given.
     `token_bytes`: per token and chip, for a cache that `Model` does not describe, such as a latent one. [B]
 
-    Activations, graphs and communication take the rest of the memory, which nothing here checks.
+    Leaves out activations, graphs and communication, which take the rest of the memory if it is enough: errs high.
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: SGLang 0.3.0 to 0.5.23; tests/data/real_logs.json.
+    Source: SGLang 0.3.0 to 0.5.23, its code and start-up logs.
     """
     before, after = _around_loading(d, min, free_before_load, free_after_load, weights)
     known = mem_fraction_static is not None
@@ -109,10 +113,17 @@ def mini_sglang_pool(
     context: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """Mini-SGLang's pool: ``floor((ratio before - (before - after)) / page)`` pages.
+    """Tokens in Mini-SGLang's pool, which is a share of the free memory less what loading took. [tokens]
+
+    ::
+
+        pool = floor(m free_before) - (free_before - free_after)    tokens = page * floor(pool / (page * token_bytes))
 
     The arguments are those of `sglang_pool`, except that of several ranks the one with the **most** free memory counts;
-    ranks that differ by more than 2 GiB are refused by the engine. It needs two pages to start.
+    ranks that differ by more than 2 GiB are refused by the engine. `memory_ratio`: the share m. It needs two pages to
+    start.
+
+    Leaves out what activations and graphs need, as `sglang_pool` does: errs high.
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
     Source: mini-sglang, python/minisgl/engine/engine.py, 2026-03.
@@ -137,17 +148,23 @@ def vllm_pool(
     max_model_len: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """The pool of vLLM: whole blocks of ``total utilisation - weights - non-torch - activation peak - graphs``.
+    """Tokens in vLLM's pool, which is a share of the whole memory less all that is not cache. [tokens]
+
+    ::
+
+        pool = u total - weights - activations - graphs - the rest    tokens = page * floor(pool / (page * token_bytes))
 
     All per chip [B]; the rank with the least room decides.
-    `total_memory`: of the device, as it reports. `gpu_memory_utilization`: share of it for **everything**.
+    `total_memory`: of the device, as it reports. `gpu_memory_utilization`: share u of it for **everything**.
     `weights`: as loaded; `loaded_weight_bytes` if not given.
-    `non_torch`: NCCL and the driver, 0.1 to 0.6 GiB in the logs and 5.7 GiB with 8 ways on H200.
+    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs and 5.7 GiB with 8 ways on H200.
     `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. `graphs`: subtracted since 0.21.0.
     `max_model_len`: tokens of one request; the model's window if not given.
 
+    Exact for what a start-up log states; what it does not state has to be estimated, which errs both ways.
+
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: vLLM 0.6 to 0.33.0; tests/data/real_logs.json.
+    Source: vLLM 0.6 to 0.33.0, its code and start-up logs.
     """
     fraction = share("gpu_memory_utilization", gpu_memory_utilization)
     block = whole("block_size", block_size)
@@ -177,10 +194,16 @@ def megatron_pool(
     context: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """Megatron's pool: the blocks of a buffer of fixed size, less one that it keeps as a dummy.
+    """Tokens in Megatron's pool, a buffer of fixed size, of which one block is kept as a dummy. [tokens]
 
-    `buffer`: per chip, ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory,
-    and nothing checks that it fits. [B] The cache is kept in the dtype of the parameters: set `kv` to it.
+    ::
+
+        tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
+
+    `buffer`: per chip, ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
+    [B] The cache is kept in the dtype of the parameters: set `kv` to it.
+
+    Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
 
     Raises ``ValueError`` for nonsense.
     Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
@@ -198,12 +221,19 @@ def pool_from_bytes(
     context: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """The second half of every engine's sum: whole pages in `budget` bytes per chip, none when it is negative.
+    """Tokens in so many bytes per chip, in whole pages. [tokens]
 
-    Also what vLLM's ``--kv-cache-memory-bytes`` gives. The arguments are those of `sglang_pool`.
+    ::
+
+        tokens = page * max(0, floor(budget / (page * token_bytes)))
+
+    The second half of every engine's sum, and what vLLM's ``--kv-cache-memory-bytes`` gives. The arguments are those of
+    `sglang_pool`.
+
+    Exact for pages of that size.
 
     Raises ``ValueError`` for a page or a context below 1, or chips that the heads do not allow.
-    Source: tests/data/real_logs.json.
+    Source: the pages of PagedAttention, arXiv 2309.06180.
     """
     finite("budget", abs(budget) if hasattr(budget, "__abs__") else budget)
     page = whole("page_size", page_size)

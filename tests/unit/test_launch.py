@@ -439,6 +439,8 @@ def test_the_reason_for_the_ways_states_weights_and_step() -> None:
 def test_the_memory_share_is_the_deployments_or_ones_own() -> None:
     plain = replace(B70, usable=1.0)
     assert sglang.launch_command(B70).flags["--mem-fraction-static"] == "0.85"
+    why = dict(sglang.launch_command(B70).reasons)["--mem-fraction-static"]
+    assert "17.6 GB and 50.4 GB on each GPU" in why  # 141.1 / 8 of weights, and 68 less that
     assert sglang.launch_command(B70, mem_fraction_static=0.9).flags["--mem-fraction-static"] == "0.9"
     alone = sglang.launch_command(plain)
     assert "--mem-fraction-static" not in alone.flags and any("about 0.812" in note for note in alone.notes)
@@ -495,6 +497,20 @@ def test_every_engine_has_the_cap_of_its_own_memory(engine: str) -> None:
     # Megatron's buffer is a number of tenths of a GiB.
     assert n in (150, 149 if engine == "megatron" else 150)
     assert cap(START[engine](d)) == (0, "") and cap(START[engine](d, max_running=7)) == (7, "as asked for")
+
+
+def test_vllm_reckons_with_its_own_share() -> None:
+    d = replace(TEXT, usable=1.0)
+    for asked, share in (({}, 0.92), ({"gpu_memory_utilization": 0.8}, 0.8)):
+        n, _ = cap(vllm.launch_command(d, context=8192, **asked))
+        assert n == max_batch(replace(d, usable=share), 8192)
+
+
+def test_a_cap_at_the_default_is_not_written() -> None:
+    d = replace(B8, chips=4)
+    context = next(S for S in range(8000, 8192) if max_batch(replace(d, usable=0.9), S) == 256)
+    assert cap(mini_sglang.launch_command(d, context=context)) == (0, "")
+    assert cap(mini_sglang.launch_command(d, context=context, max_running=256))[0] == 256
 
 
 def test_heads_stored_twice_count_twice() -> None:
