@@ -1,0 +1,107 @@
+"""12.3, latency: prefill, the decode floor, and the whole step."""
+
+from dataclasses import replace
+
+from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
+from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.deployment import ROOFLINE, Deployment
+from scaling.latency import decode_step, prefill_time
+from scaling.memory import cache_bytes, weight_bytes
+from scaling.models import LLAMA3_70B
+from scaling.roofline import critical_batch
+from scaling.sharding import collective_time
+from scaling.tables import number as n
+from scaling.throughput import tokens_per_second, tokens_per_second_per_chip
+from scaling.units import KiB, kB, ms
+
+node = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, kv="int8", params="nominal")
+int8 = replace(node, weights="int8")
+slice8 = replace(int8, chip=TPU_V5E_TEXT)
+slice16 = replace(slice8, chips=16)
+prompt = Load(context=2048, mfu=0.4)
+one, big, quiz = Load(batch=1), Load(batch=128, context=32_768), Load(batch=32, context=8192)
+
+
+with_attention = prefill_time(node, 8192, attention=True)
+
+
+def light(d: Deployment) -> float:
+    """The step of the quiz as part 8 counts it: 160 thousand bytes of cache a token for 160 KiB."""
+    return (weight_bytes(d) + cache_bytes(d, quiz.batch, quiz.context) * kB / KiB) / d.bandwidth
+
+
+# fmt: off
+SECTION = Section("12.3", "Latency", "03_latency", (
+    claim("3-complete", "52", "", collective_time(node, one.batch) == 0, ERRATUM,
+          "Three terms are the complete step",
+          "Eight cards also exchange activations, four times a layer. A term of its own, on request.",
+          errata="E12.3-2", see="A bound is not an estimate"),
+    claim("3-prefill-compute", "58", "", prompt.context > critical_batch(H100_TEXT), AGREES,
+          "Prefill is bound by compute", "A prompt of that length is far above the critical batch.",
+          see="Prefill: waiting for arithmetic"),
+    claim("3-attention", "58", "", with_attention <= 1.02 * prefill_time(node, 8192), ERRATUM,
+          "Unsaid: the prefill formula may leave attention out",
+          f"It adds {n(100 * (with_attention / prefill_time(node, 8192) - 1))} % at 8,192 tokens, more beyond.",
+          errata="E12.3-3", see="Attention is missing from the formula"),
+    claim("3-prompt", "60:2048", "2048 tokens", prompt.context, AGREES,
+          "Prompt", "An input.", see="Prefill: waiting for arithmetic"),
+    claim("3-cards", "60:8", "8 cards", node.chips, AGREES,
+          "Cards", "An input.", see="Prefill: waiting for arithmetic"),
+    claim("3-mfu", "60:40", "40 %", prompt.mfu, AGREES,
+          "Share of the FLOPs that prefill reaches", "An assumption, and a fair one.",
+          see="Prefill: waiting for arithmetic"),
+    claim("3-peak", "62:100", "100 %", ROOFLINE.flops, AGREES,
+          "The same, ideally", "The roofline.", see="Prefill: waiting for arithmetic"),
+    claim("3-prefill", "62:36", "36 ms", prefill_time(node, prompt.context), ROUNDING,
+          "Prefill at the peak",
+          f"At 40 % it is {n(prefill_time(node, prompt.context, mfu=prompt.mfu) / ms)}; the text has lost that number.",
+          see="Prefill: waiting for arithmetic"),
+    claim("3-small-batch", "66", "", decode_step(node, one.batch, 8192).bound == "weights", AGREES,
+          "A small batch is bound by memory", "The weights are the longest term.", see="Decode: a floor made of bytes"),
+    claim("3-bandwidth", "68:3.35", "3.35 TB/s", H100_TEXT.bandwidth, AGREES,
+          "Bandwidth of one H100", "The catalogue's number.", see="Decode: a floor made of bytes"),
+    claim("3-node-bandwidth", "68:26.8", "26.8 TB/s", node.bandwidth, AGREES,
+          "Bandwidth of eight", "8 x 3.35.", see="Decode: a floor made of bytes"),
+    claim("3-one-stream", "70:192", "192 token/s", tokens_per_second(node, one.batch, 0), AGREES,
+          "One stream", "Rounded to 5.2 ms first and inverted afterwards.", see="Decode: a floor made of bytes"),
+    claim("3-all-weights", "74", "", replace(node, params="streamed").step_params == node.model.params, ERRATUM,
+          "A token needs all the weights to be read once",
+          "A step does, less the input embedding, a lookup. With speculation a step yields more than one token.",
+          errata="E12.3-1", see="Decode: a floor made of bytes"),
+    claim("3-floor", "76:5.2", "5.2 ms", decode_step(node, one.batch, 0).total, AGREES,
+          "Least time of a step, bf16", "Right as the least time of a step.", see="Decode: a floor made of bytes"),
+    claim("3-batch-1", "76:1", "1", one.batch, AGREES,
+          "Batch of that floor", "An input.", see="Decode: a floor made of bytes"),
+    claim("3-floor-int8", "77:2.6", "2.6 ms", decode_step(int8, one.batch, 0).total, AGREES,
+          "Least time of a step, int8", "Half the bytes.", see="What int8 weights buy"),
+    claim("3-halved", "77", "", 2 * decode_step(int8, 1, 0).total == decode_step(node, 1, 0).total, AGREES,
+          "int8 halves the floor", "Half the bytes.", see="What int8 weights buy"),
+    claim("3-cache-grows", "81", "", decode_step(node, 2, 64).cache > decode_step(node, 1, 64).cache, AGREES,
+          "Batch and context make the cache's time noticeable", "It is proportional to both.",
+          see="When the cache takes over"),
+    claim("3-cache-rules", "83", "", decode_step(node, big.batch, big.context).bound == "cache", AGREES,
+          "At a large batch and a long context the cache rules", "At 128 sequences of 32K it is the longest term.",
+          see="When the cache takes over"),
+
+    claim("3-8-critical", "question 3", "120 sequences", critical_batch(TPU_V5E_TEXT, "int8"), ROUNDING,
+          "Critical batch, int8 weights, bf16 compute", "The rounding of the bandwidth decides the last digits.",
+          edition=PART8),
+    claim("3-8-below", "question 3", "", quiz.batch < critical_batch(TPU_V5E_TEXT, "int8"), AGREES,
+          "Batch 32 is deep in the memory-bound regime", "A quarter of the critical batch.", edition=PART8),
+    claim("3-8-bandwidth", "question 3", "8.1e11 B/s", TPU_V5E_TEXT.bandwidth, AGREES,
+          "Bandwidth of one v5e", "The code of the same page has another value, the data sheet a third.",
+          edition=PART8, errata="E12.5-6"),
+    claim("3-8-step", "question 3", "17 ms", decode_step(slice8, quiz.batch, quiz.context).total, CONVENTION,
+          "Step on 4x2 at batch 32", "kB for KiB, then cut to two digits.", edition=PART8, convention=light(slice8)),
+    claim("3-8-tokens", "question 3", "1882 token/s", tokens_per_second(slice8, quiz.batch, quiz.context), CONVENTION,
+          "Throughput of that step", "32 over the 17 ms, rounded before dividing.", edition=PART8,
+          convention=quiz.batch / light(slice8)),
+    claim("3-8-per-chip", "question 3", "235 token/s per chip",
+          tokens_per_second_per_chip(slice8, quiz.batch, quiz.context), CONVENTION,
+          "The same per chip", "An eighth of it.", edition=PART8, convention=quiz.batch / light(slice8) / slice8.chips),
+    claim("3-8-16", "question 3", "8.5 ms", decode_step(slice16, quiz.batch, quiz.context).total, CONVENTION,
+          "Step on 4x4 at batch 32", "Half of the 17.", edition=PART8, convention=light(slice16)),
+    claim("3-8-same", "question 3", "",
+          tokens_per_second_per_chip(slice16, 32, 8192) == tokens_per_second_per_chip(slice8, 32, 8192), AGREES,
+          "Throughput per chip stays the same on 4x4", "At the same batch, and free links.", edition=PART8),
+))

@@ -1,0 +1,167 @@
+"""12.5, latency against throughput: the three terms, the front, and what a long context changes."""
+
+from dataclasses import replace
+
+from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
+from scaling.batching import Request, timeline
+from scaling.chips import H100_TEXT, TPU_V5E, TPU_V5E_TEXT
+from scaling.deployment import Deployment
+from scaling.engines import megatron
+from scaling.latency import decode_step
+from scaling.memory import cache_budget, fits, max_batch
+from scaling.models import LLAMA3_70B
+from scaling.tables import number as n
+from scaling.throughput import (
+    balanced_batch,
+    batch_at_step,
+    best_batch,
+    cache_over_compute_context,
+    cache_over_weights_tokens,
+    cost_per_million_tokens,
+    plateau,
+    tokens_per_second,
+)
+from scaling.units import ms
+
+d = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, weights="int8", kv="int8", params="nominal")
+faster = replace(d, chip=replace(TPU_V5E_TEXT, bandwidth=8.2e11))  # the bandwidth in the code of part 8
+case, long, one = Load(context=8192), Load(context=32_768), Load(batch=1)
+S = case.context
+started = megatron.launch_command(
+    Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8), checkpoint="checkpoint", max_running=64
+)
+alone, doubled, at_120 = decode_step(d, 1, S).total, 2 * decode_step(d, 1, S).total, decode_step(d, 120, S)
+best, passes = best_batch(d, S), cache_over_weights_tokens(d)  # passes: tokens whose cache takes as long as the weights
+three = [Request(prompt=64, output=length) for length in (8, 64, 8)]
+
+
+def cheaper(batch: float, context: int) -> float:
+    """How many times a token costs less in a batch than alone."""
+    return cost_per_million_tokens(d, 1, context) / cost_per_million_tokens(d, batch, context)
+
+
+def cheaper_at_twice(context: int) -> float:
+    """The same in the batch whose step is twice as long."""
+    return cheaper(batch_at_step(d, context, 2 * decode_step(d, 1, context).total), context)
+
+
+def done(policy: str) -> float:
+    """When the three are done, two places, steps of one second."""
+    return timeline(three, policy=policy, step_time=lambda *tokens: 1.0, max_batch=2).makespan
+
+
+# fmt: off
+SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
+    claim("5-sum", "149", "", sum(at_120) == at_120.total, ERRATUM,
+          "The step is the sum of three parts",
+          f"Two of them overlap. At batch 120 the sum is {n(sum(at_120) / ms)} ms, the step {n(at_120.total / ms)}.",
+          errata="E12.5-1", see="Three terms, one step"),
+    claim("5-weights", "153", "", decode_step(d, 1, S).weights == decode_step(d, 64, S).weights, AGREES,
+          "Reading the weights does not depend on the batch", "P b_w over N W.", see="Three terms, one step"),
+    claim("5-cache", "154", "", decode_step(d, 8, 2 * S).cache == decode_step(d, 16, S).cache, AGREES,
+          "Reading the cache is proportional to batch and context", "B S kv over N W.", see="Three terms, one step"),
+    claim("5-two", "155:2", "2", decode_step(d, 1, S).compute * d.flops / d.step_params, AGREES,
+          "FLOP of a weight for each sequence", "A multiplication and an addition.", see="Three terms, one step"),
+    claim("5-compute", "155", "", decode_step(d, 64, S).compute == 2 * decode_step(d, 32, S).compute, AGREES,
+          "Arithmetic is proportional to the batch", "2 B P over N C.", see="Three terms, one step"),
+    claim("5-chips", "157:16", "16 chips", d.chips, AGREES,
+          "Chips of the case", "An input.", see="What happens as the batch grows"),
+    claim("5-context", "157:8192", "8192 tokens", case.context, AGREES,
+          "Context of the case", "An input.", see="What happens as the batch grows"),
+    claim("5-120", "161:120", "120 sequences", balanced_batch(d), ROUNDING,
+          "End of the first phase", "The critical batch, where arithmetic passes reading.",
+          see="What happens as the batch grows"),
+    claim("5-weights-time", "161:5.3", "5.3 ms", decode_step(d, 1, 0).weights, CONVENTION,
+          "Time of the weights", "With the bandwidth of part 8's code; 12.6 has another.",
+          convention=decode_step(faster, 1, 0).weights, errata="E12.5-6", see="What happens as the batch grows"),
+    claim("5-constant", "161", "", at_120.total < 1.1 * alone, ERRATUM,
+          "Up to there the latency hardly changes",
+          f"It triples, to {n(at_120.total / ms)} ms: from batch {n(passes / S)} on the cache takes longest.",
+          errata="E12.5-2", see="What happens as the batch grows"),
+    claim("5-linear", "161", "", tokens_per_second(d, 120, S) > 0.9 * 120 * tokens_per_second(d, 1, S), ERRATUM,
+          "Up to there throughput grows linearly",
+          f"120 sequences give {n(tokens_per_second(d, 120, S) / tokens_per_second(d, 1, S))} times the tokens of one.",
+          errata="E12.5-2", see="What happens as the batch grows"),
+    claim("5-300", "162:300", "300 sequences", balanced_batch(d), ERRATUM,
+          "End of a transition",
+          "A maximum has a kink and no transition. 300 looks like the critical batch of an H100.", errata="E12.5-2",
+          see="What happens as the batch grows"),
+    claim("5-300-fits", "163:300", "300 sequences", max_batch(d, S), ERRATUM,
+          "A batch at which arithmetic rules", "It does not fit.", errata="E12.5-2",
+          see="What happens as the batch grows"),
+    claim("5-300-compute", "163", "", decode_step(d, 300, S).bound == "compute", ERRATUM,
+          "Beyond it arithmetic rules", "At this context the cache takes longer than arithmetic, at every batch.",
+          errata="E12.5-2", see="What happens as the batch grows"),
+    claim("5-flat", "163", "", abs(tokens_per_second(d, 300, S) / plateau(d, S) - 1) < 1e-9, AGREES,
+          "At a large batch throughput is constant", "The batch cancels, from the critical one on.",
+          see="What happens as the batch grows"),
+    claim("5-32k", "165:32", "32 K tokens", long.context, AGREES,
+          "Longer context", "An input.", see="Long context"),
+    claim("5-four", "165:4", "4 x", decode_step(d, 8, long.context).cache / decode_step(d, 8, S).cache, AGREES,
+          "Its cache takes longer", "At the same batch. At the largest that fits, it takes as long.",
+          see="Long context"),
+    claim("5-axis", "173:1.0", "1.0 token/s per chip", plateau(d, S) / d.chips, ERRATUM,
+          "Where the chart's curve ends",
+          "The axis is in tokens a millisecond: a factor of a thousand. And a curve that high has a shorter context.",
+          errata="E12.5-4", see="The front"),
+    claim("5-top", "173", "", decode_step(d, max_batch(d, S), S).bound == "compute", ERRATUM,
+          "There it is bound by compute",
+          f"It ends at batch {best} and {n(decode_step(d, best, S).total / ms)} ms; the cache is the longest term.",
+          errata="E12.5-7", see="The front"),
+    claim("5-5ms", "189:5", "5 ms", alone, ERRATUM,
+          "Latency of a single sequence", "Read off the chart's ticks.", see="Twice the latency, how much cheaper?"),
+    claim("5-10ms", "189:10", "10 ms", doubled, ERRATUM,
+          "Twice of it", "Read off the chart's ticks.", see="Twice the latency, how much cheaper?"),
+    claim("5-100", "189:100", "~100 x", cheaper_at_twice(S), ERRATUM,
+          "So many times cheaper at twice the latency",
+          f"At 2,048 tokens {n(cheaper_at_twice(2048))}. At 8,192 no batch is {n(cheaper(best, S))} times cheaper.",
+          errata="E12.5-3", see="Twice the latency, how much cheaper?"),
+    claim("5-one", "190:1", "1", one.batch, AGREES,
+          "A batch that production avoids", "An input.", see="Twice the latency, how much cheaper?"),
+    claim("5-avoided", "190", "", cheaper(best, S) > 10, AGREES,
+          "Batch 1 is hardly ever worth its price", "It costs tens of times more a token.",
+          see="Twice the latency, how much cheaper?"),
+    claim("5-grows", "194", "", decode_step(d, 8, long.context).cache > decode_step(d, 8, S).cache, AGREES,
+          "Reading the cache grows with the context", "In proportion.", see="Long context"),
+    claim("5-always", "196", "", decode_step(d, 1, long.context).bound == "cache", ERRATUM,
+          "With a long context the cache always rules",
+          f"A single sequence reads more weights than cache up to {n(passes / 1000)} thousand tokens.",
+          errata="E12.5-5", see='"The cache always wins": two thresholds'),
+    claim("5-2048", "198:2048", "2048 tokens", cache_over_compute_context(d), ERRATUM,
+          "Context from which the cache passes arithmetic",
+          "Part 8 draws no length between this and the next power of two: of those it draws, it is true.",
+          errata="E12.5-5", see='"The cache always wins": two thresholds'),
+    claim("5-smaller", "200", "",
+          d.model.kv_bytes_per_token("int4") < d.model.kv_bytes_per_token("int8") < d.model.kv_bytes_per_token("bf16"),
+          AGREES,
+          "GQA and a quantised cache are what helps", "Fewer bytes a token.", see="Long context"),
+    claim("5-static", "206", "", not any("dynamic-batching" in flag for flag in started.flags), ERRATUM,
+          "Megatron-LM serves with static batches, from megatron/text_generation/api.py",
+          "That file is gone; its server batches dynamically.", errata="E12.4-5", see="Keeping the batch full"),
+    claim("5-wait", "213", "", done("static") > done("continuous"), AGREES,
+          "In a static batch the short wait for the long", "And a place stays empty meanwhile.",
+          see="Keeping the batch full"),
+
+    claim("5-8-16", "the tradeoff", "16 ways", d.chips, AGREES,
+          "Ways of tensor parallelism", "An input.", edition=PART8),
+    claim("5-8-100", "the tradeoff", "100 x", cheaper_at_twice(2048), ERRATUM,
+          "So many times cheaper at twice the latency", "Even on the shortest curve that it draws.", edition=PART8,
+          errata="E12.5-3"),
+    claim("5-8-least", "the tradeoff", "5.5 ms", alone, AGREES,
+          "Latency at a small batch", "At 8,192 tokens.", edition=PART8),
+    claim("5-8-20", "the tradeoff", "20 ms", decode_step(d, max_batch(d, S), S).total, CONVENTION,
+          "Latency at the largest batch", "With the bandwidth of its code.", edition=PART8,
+          convention=decode_step(faster, max_batch(d, S), S).total),
+    claim("5-8-plateau", "the tradeoff", "1 token/ms per chip", plateau(d, 2048) / d.chips, ERRATUM,
+          "Plateau at 2,048 tokens", "One digit.", edition=PART8, errata="E12.5-4"),
+    claim("5-8-120", "the tradeoff", "120 sequences", balanced_batch(d), ROUNDING,
+          "Batch of the plateau", "The critical batch.", edition=PART8),
+    claim("5-8-never", "the tradeoff", "", not fits(d, balanced_batch(d), 2 * 2048), ERRATUM,
+          "Beyond 2K the critical batch no longer fits",
+          f"It fits up to {n(cache_budget(d) / d.kv_per_token / balanced_batch(d))} tokens.", edition=PART8),
+    claim("5-8-2048", "the tradeoff", "2048 tokens", cache_over_compute_context(d), ERRATUM,
+          "Context from which the cache passes arithmetic", "The next length that it draws lies above.", edition=PART8,
+          errata="E12.5-5"),
+    claim("5-8-bandwidth", "its code", "8.20e11 B/s", TPU_V5E.bandwidth, AGREES,
+          "Bandwidth of one v5e", "The sheet's, rounded.", edition=PART8, errata="E12.5-6"),
+))
