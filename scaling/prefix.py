@@ -130,7 +130,7 @@ class PrefixTree:
         path, node, rest, page = [], self._root, _hashable(tokens), self.page_size
         self._clock += 1
         while child := node.children.get(rest[:page]):
-            shared = page
+            shared = 0
             while rest[shared : shared + page] == child.tokens[shared : shared + page] != ():
                 shared += page
             node = child if shared == len(child.tokens) else self._split(node, child, shared)

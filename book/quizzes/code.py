@@ -1,4 +1,4 @@
-"""Chapter 8: the analysis in five functions, six bugs of scripts that run, and what changes when an input changes."""
+"""Chapter 8: the analysis in five functions, seven bugs of scripts that run, and what changes when an input changes."""
 
 import contextlib
 import io

@@ -229,8 +229,8 @@ ORDER = Ordering(
     ),
     hints=(
         f"Only {BATCH} tokens are in flight in a decode step. How many are cached?",
-        "b B D, then 2 b B F, then 4 B V, then P b_w, then B S kv.",
-        f"{BATCH} x 4,096 x 2 bytes is the smallest; {BATCH} x {CONTEXT:,} tokens of 65,536 bytes the largest.",
+        "Logits 4 B V, cache B S kv, gate and up 2 b B F, weights P b_w, stream b B D.",
+        f"The stream has {BATCH} x 4,096 numbers of 2 bytes, the cache {BATCH} x {CONTEXT:,} tokens of 65,536 bytes.",
     ),
     solution="; ".join(
         f"{name}: {number(size / 1e6)} MB" if size < GB else f"{name}: {_gb(size)}"
@@ -295,7 +295,7 @@ TOPOLOGY = Single(
             correct=_decimal == 8,
             feedback=(
                 f"That reads 16 GB as 16 GiB. Then the slice would be 4x2 ({_binary} chips) with "
-                f"{number(100 * (1 - _total / (8 * 16 * GiB)))} % to spare, which the runtime alone takes. In decimal GB it is "
+                f"{number(100 * (1 - _total / (8 * 16 * GiB)), 2)} % to spare, less than the runtime alone takes. In decimal GB it is "
                 f"{number(_chips)} chips."
             ),
         ),

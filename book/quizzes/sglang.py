@@ -37,7 +37,7 @@ BACKSLASH = Single(
             feedback="Only a backslash at the very end of a line joins it to the next. Here a blank comes after it.",
         ),
         Option(
-            text="The first line runs with an extra argument, a single blank; the second fails as a command of its own",
+            text="The first line runs, with a blank as an extra argument; the second fails on its own",
             correct=_words[-1] == " ",
             feedback=(
                 "The backslash escapes the blank after it, the comment ends the line, and nothing joins it to the next. "
@@ -177,9 +177,12 @@ FRACTION = Single(
     ),
     options=(
         Option(
-            text="It shrinks: vLLM's share must also hold activations and graphs, SGLang's holds weights and cache only",
+            text="It shrinks: vLLM's share must hold activations and graphs as well",
             correct=True,
-            feedback="Same number, two questions. One public report shows half the tokens on the same machine.",
+            feedback=(
+                "SGLang's holds weights and cache only. One public report has half the tokens in vLLM on the same machine, with "
+                "fractions as close as 0.90 and 0.93."
+            ),
         ),
         Option(
             text="It grows: vLLM counts all the memory, SGLang only what is free before loading, which is less",
@@ -259,15 +262,15 @@ _step = decode_step(NODE, 32, CONTEXT).total
 
 NO_CHUNK = Single(
     id="09-chunk-context",
-    prompt=f"A server runs with --chunked-prefill-size {CHUNK} and --context-length {CONTEXT}. What does the chunk size do to single prompts?",
+    prompt=f"A server runs with --chunked-prefill-size {CHUNK} and --context-length {CONTEXT}. What does the chunk size do to a prompt that is read alone?",
     options=(
         Option(
-            text="Every prompt is cut in two, so decode steps come in between",
+            text="It cuts it in two, so decode steps come in between",
             correct=_chunks == 2,
             feedback=f"A prompt has at most {CONTEXT:,} tokens, so {_chunks} chunk holds it. And by default nothing comes in between.",
         ),
         Option(
-            text="Decode steps never wait longer than one of them takes",
+            text="It keeps decode from waiting longer than a decode step",
             correct=_chunk <= _step,
             feedback=(
                 f"A chunk of {CHUNK:,} tokens takes {number(_chunk / ms)} ms at 40 % MFU, and a decode step of 32 sequences "
@@ -275,14 +278,14 @@ NO_CHUNK = Single(
             ),
         ),
         Option(
-            text="None of them is ever cut",
+            text="It never cuts it",
             correct=_chunks == 1,
             feedback=(
-                "No prompt is longer than one chunk. The flag still bounds how many tokens of several prompts share one batch."
+                "No prompt is longer than one chunk. Where several prompts share a batch, the flag bounds their sum, and can cut the last of them."
             ),
         ),
         Option(
-            text="The longest prompts are refused, since the answer needs room too",
+            text="It refuses it if it is long, since the answer needs room too",
             feedback="A chunk is no limit on the length. The context length is, and it counts prompt and answer together.",
         ),
     ),
@@ -366,9 +369,9 @@ METRICS = Multiple(
         )
     ),
     hints=(
+        "What is each: a value of this moment, a distribution, or a mean since the start?",
+        "Prometheus pages hold gauges, counters, and histograms with a sum and a count.",
         "Two of the five exist nowhere in the engine.",
-        "Prometheus pages give sums and counts, and leave the average to the reader.",
-        "A name that begins with avg is suspicious.",
     ),
     solution=(
         "token_usage and cache_hit_rate are gauges and time_to_first_token_seconds is a histogram. Means come from "
@@ -381,14 +384,14 @@ METRICS = Multiple(
 _FIT, _SHARE, _DTYPE, _CAP, _CHUNKS = _ORDER = (
     "fit the weights: their dtype and --tp-size",
     "set the share of the memory for weights and cache",
-    "choose the dtype of the cache",
+    "choose the dtype of the cache: is that pool too small in bf16?",
     "cap the running requests near the critical batch",
     "set the chunk size from the promise on TPOT",
 )
 
 TUNING = Ordering(
     id="09-tuning-order",
-    prompt="You tune a new server. Put the decisions in an order in which none has to be taken back.",
+    prompt="You tune a new server. Put the decisions in an order in which each needs only what was decided before it.",
     items=_ORDER,
     right="Each decision uses what the ones before it have fixed: weights leave a pool, the pool and its dtype give a batch, the batch gives a step.",
     other="Ask of each decision which number it needs. The pool needs the weights; the batch needs the pool and the bytes of a token.",
@@ -407,8 +410,8 @@ TUNING = Ordering(
     ),
     hints=(
         "What must hold before the server starts at all?",
-        "Weights, then the pool, then the batch, then the step.",
-        "First the weights, last what depends on the length of a step.",
+        "The step follows from the batch, the batch from the pool and the bytes of a token, the pool from the weights.",
+        "The chunk has to fit between the step and the promise. On what does the step depend?",
     ),
     solution="; ".join(_ORDER) + ".",
 )

@@ -70,7 +70,6 @@ class Server:
     def drop_finished(self) -> None:
         """Forget what is finished: an engine keeps such tokens only as long as nobody needs the room."""
         self.running = [job for job in self.running if job.left]
-        self.landing = [job for job in self.landing if job.left]
 
     def preempt(self, job: Job) -> None:
         """Throw all its tokens out of the cache: prompt and output so far will be prefilled again."""
@@ -95,15 +94,17 @@ def continuous(server: Server) -> Plan:
     limits = server.limits
     server.drop_finished()
 
+    def promised(job: Job) -> float:
+        """Of one that runs, what it holds and a share of what it may still add; of one still in prefill, all."""
+        return job.cached + limits.reserve * job.left if job.decoding else job.request.size
+
     def fits(job: Job) -> bool:
-        promised = (
-            j.cached + limits.reserve * j.left if j.decoding else j.request.size for j in server.running
-        )  # of the running ones: what they hold, and a share of what they may still add
-        return len(server.running) < limits.max_batch and sum(promised) + job.request.size <= limits.pool
+        taken = sum(map(promised, server.running))
+        return len(server.running) < limits.max_batch and taken + job.request.size <= limits.pool
 
     if plan := _prefill(server, fits):
         return plan
-    while len(server.running) > 1 and server.held + len(server.running) > limits.pool:
+    while server.held + len(server.running) > limits.pool:
         victim = min(reversed(server.running), key=lambda job: (len(job.times), -job.request.prompt))
         server.preempt(victim)
         server.queue.append(victim)
@@ -125,7 +126,7 @@ def chunked(server: Server) -> Plan:
     """One budget of tokens: running requests first, newcomers with the rest; with a full pool, preempt the last."""
     limits, plan, budget = server.limits, [], server.limits.chunk
     server.drop_finished()
-    used, running = server.held, len(server.running)
+    used = server.held
     for job in list(server.running):
         tokens = int(min(job.due, budget))
         while job in server.running and used + tokens > limits.pool:
@@ -135,8 +136,7 @@ def chunked(server: Server) -> Plan:
         if job in server.running:
             plan.append((job, tokens))
             used, budget = used + tokens, budget - tokens
-    if len(server.running) < running:
-        return plan
+    # Whoever has just been thrown out is first in the queue, and does not fit: it needs more than the room it gave.
     while server.queue and budget > 0 and len(server.running) < limits.max_batch:
         if used + server.queue[0].due > limits.pool:
             break

@@ -24,6 +24,8 @@ class Request:
     def __post_init__(self) -> None:
         for field in ("prompt", "output"):
             object.__setattr__(self, field, whole(f"Request.{field}", getattr(self, field)))
+        if getattr(self.arrival, "ndim", 0):
+            raise ValueError(f"Request.arrival must be a single number of at least 0, not {shown(self.arrival)}.")
         object.__setattr__(self, "arrival", float(finite("Request.arrival", self.arrival)))
         if not isinstance(self.name, str):
             raise ValueError(f"Request.name must be a text, not {shown(self.name)}.")

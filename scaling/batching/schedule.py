@@ -39,9 +39,9 @@ def timeline(
     still add. When the pool is full, the request with the fewest output tokens (among those, the longest prompt) is
     retracted: it goes to the end of the queue, and its prompt and output are prefilled again.
 
-    ``chunked``: vLLM V1, and SGLang's mixed chunks. A step has a budget of `chunk` tokens: one for each running
-    request, the rest for prompts. A newcomer needs room for its prompt. When the pool is full, the last to come is
-    preempted: it goes to the front of the queue, and its prompt and output are prefilled again.
+    ``chunked``: vLLM V1; SGLang's mixed chunks share a step alike. A step has a budget of `chunk` tokens: one for each
+    running request, the rest for prompts. A newcomer needs room for its prompt. When the pool is full, the last to come
+    is preempted: it goes to the front of the queue, and its prompt and output are prefilled again.
 
     ``disaggregated``: one server prefills, one link moves one cache after the other, another server decodes. A prompt
     starts when the decode server has room for all that the request will hold (SGLang: for 512 output tokens), so nobody
@@ -126,7 +126,7 @@ class _Run:
     def timeline(self) -> Timeline:
         """Let the clock run until nothing is left to happen."""
         jobs, peak = [Job(request, index) for index, request in enumerate(self.requests)], 0
-        for job in sorted(jobs, key=lambda job: job.request.arrival):
+        for job in jobs:
             self.at(job.request.arrival, partial(self.queue.append, job))
         while self.events:
             self.now = self.events[0][0]
@@ -185,6 +185,8 @@ class _Run:
         """A cache has arrived: the first token is seen, and the prefill server has its room back."""
         self.servers["prefill"].running.remove(job)
         self.token(job)
+        if not job.left:
+            self.servers["decode"].landing.remove(job)
 
 
 def _without_gaps(job: Job) -> list[Span]:

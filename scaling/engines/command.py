@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scaling._array import shown
 
-_WIDTH = 100
+_WIDTH = 79
 # A shell that knows no comments when it is typed into (zsh, as it comes) must still pass over a comment unharmed.
 _UNSAFE_IN_COMMENT = re.compile(r"[^\w .,:%/+-]")
 

@@ -132,6 +132,11 @@ def memory_is_never_above_the_pool(case: Case, t: Timeline) -> None:
     assert max(r.size for r in t.requests) <= t.peak_tokens <= case.pool
     if t.policy != "disaggregated":
         assert t.peak_tokens == max(sum(cached(t, i, step.start) for i in range(len(t.requests))) for step in t.steps)
+    if t.policy in ("static", "disaggregated"):  # these keep room for the end of all that has begun
+        begun = [work_of(t, i)[0].start for i in range(len(t.requests))]
+        for now in begun:
+            inside = [r for r, b, one in zip(t.requests, begun, t.times, strict=True) if b <= now < one.last_token]
+            assert sum(r.size for r in inside) <= case.pool
 
 
 def steps_never_overlap_on_one_server(case: Case, t: Timeline) -> None:

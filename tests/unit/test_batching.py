@@ -103,6 +103,14 @@ def test_disaggregated_prefill_waits_for_room_on_the_decode_server() -> None:
     assert t.peak_tokens == 6
 
 
+def test_a_single_token_gives_its_room_back_when_it_lands() -> None:
+    """Its cache has arrived and nothing is left to decode: the next prompt starts, though the decode server is busy."""
+    requests = [Request(prompt=p, output=n, arrival=at) for p, n, at in ((1, 9, 0), (10, 1, 2), (8, 1, 2))]
+    t = run(requests, "disaggregated", pool=19, chunk=10, transfer_time=None)
+    assert tokens(t) == [(1, *range(11, 91, 10)), (12,), (20,)]
+    assert t.peak_tokens == 3 + 10
+
+
 def test_a_transfer_that_is_not_given_takes_no_time() -> None:
     assert tokens(run([A, B], "disaggregated", transfer_time=None)) == [(6, 16, 26), (6, 16)]
 

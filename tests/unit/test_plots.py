@@ -206,6 +206,7 @@ def test_timelines_below_one_another_share_the_time_axis() -> None:
     axes = plots.timeline(given, title="Title", unit=1, unit_name="s")
     assert [ax.get_title(loc="left") for ax in axes] == list(given)
     assert len({ax.get_xlim() for ax in axes}) == 1
+    assert [ax.xaxis.get_tick_params()["labelbottom"] for ax in axes] == [False, False, False, True]
     assert axes[0].get_xlim()[1] > max(t.spans[-1].end for t in given.values())
     assert [ax.get_xlabel() for ax in axes] == ["", "", "", "time (s)"]
     tops = [ax.get_position().y0 for ax in axes]
