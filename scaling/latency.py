@@ -39,19 +39,22 @@ class StepTime(NamedTuple):
 
 
 def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
-    """Time for every sequence of the batch to gain one token.
+    """Time for every sequence of the batch to gain one token. [s]
 
     ::
 
         T_weights = P b_w / (N W)    T_compute = 2 B P / (N C)    T_cache = B S kv / (N W)
 
-    `batch` B [sequences, whole deployment] and `context` S [tokens cached per sequence] broadcast.
+        T_step = T_cache + max(T_weights, T_compute)
 
-    Leaves out attention FLOPs (hidden behind reading the cache), sampling and scheduling. Collectives and a cost per
-    layer count only if the efficiency asks for them. With `ROOFLINE` every term is a lower bound.
+    `batch` B [sequences, whole deployment] and `context` S [tokens per sequence, cached already] broadcast. Without
+    speculation ``TPOT = T_step``.
+
+    Leaves out attention FLOPs (hidden behind reading the cache), sampling and scheduling: errs low. Collectives and a
+    cost per layer count only if the efficiency asks for them. With `ROOFLINE` every term is a lower bound.
 
     Raises ``ValueError`` for a negative batch or context.
-    Source: scaling-book part 8; tests/data/published.json, section 12.3.
+    Source: scaling-book part 8.
     """
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
     P, b_w, NW, NC = d.step_params, d.weight_size, d.bandwidth, d.flops
@@ -66,16 +69,17 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
 
 
 def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, attention: bool = False) -> Array:
-    """Time to process a prompt: ``T_prefill = 2 P S / (N C mfu)``. [s]
+    """Time to process a prompt: ``T_prefill = 2 P S / (N C MFU)``. [s]
 
     `tokens`: prompt length S, or all the prompts' lengths together. [tokens]
-    `mfu`: share of the peak FLOP/s reached; the efficiency's `flops` if not given. [-]
-    `attention`: add causal attention, ``2 S^2 H L`` times the query heads, as for one single prompt.
+    `mfu`: share of the peak FLOP/s reached, MFU; the efficiency's `flops` if not given. [-]
+    `attention`: add causal attention, as for one single prompt: ``T_prefill = (2 P S + 2 S^2 H L Q) / (N C MFU)``.
 
-    Leaves out queueing, and reading the weights, which binds below the critical batch: both err low.
+    Without a queue ``TTFT = T_prefill``. Leaves out queueing, and reading the weights, which binds below the critical
+    batch: both err low.
 
     Raises ``ValueError`` for negative tokens or an `mfu` outside (0, 1].
-    Source: scaling-book part 7; tests/data/published.json, section 12.3.
+    Source: scaling-book part 7, and part 4 for attention.
     """
     S, P = nonnegative("tokens", tokens), d.step_params
     work = 2.0 * P * S

@@ -1,5 +1,6 @@
 """What fits: bytes of weights and cache, and the batches and chip counts that follow."""
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -85,16 +86,16 @@ def max_batch(d: Deployment, context: Array) -> Array:
     Source: scaling-book part 8.
     """
     S, kv, budget = nonnegative("context", context), d.kv_per_token, cache_budget(d)
-    if_loaded = floor(divide(budget, 1.0 * S * kv))
-    return where(d.memory >= weight_bytes(d), where(budget > 0, if_loaded, 0), 0)
+    each = 1.0 * S * kv
+    if_loaded = where(each == 0, math.inf, divide(budget, each))
+    return where(d.memory >= weight_bytes(d), floor(if_loaded), 0)
 
 
 def min_chips(d: Deployment, batch: Array, context: Array) -> Array:
-    """Fewest chips that hold weights and cache. [chips]
+    """Fewest chips that hold weights and cache: the least N for which this is so. [chips]
 
-    The least N with ``P b_w + B S kv <= u N M``, among the sizes that model and chip allow
-    (`scaling.deployment.parallel_sizes`); 0 when none does. Only the dtypes, `usable` and `kv_split` of the deployment
-    matter; its own `chips` does not.
+    ``P b_w + B S kv <= u N M``, among the sizes that model and chip allow (`scaling.deployment.parallel_sizes`); 0 when
+    none does. Only the dtypes, `usable` and `kv_split` of the deployment matter; its own `chips` does not.
 
     Leaves out what `cache_budget` leaves out: errs low.
 

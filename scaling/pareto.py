@@ -11,7 +11,12 @@ from scaling.throughput import best_batch
 
 
 class Front(NamedTuple):
-    """Points of the front, fastest first; all three tuples have one entry per batch."""
+    """Points of the front, fastest first; all three tuples have one entry per batch.
+
+    `batch`: sequences decoded together. [sequences]
+    `step`: time of a decode step. [s]
+    `tokens_per_second_per_chip`: rate at that batch. [token/s per chip]
+    """
 
     batch: tuple[int, ...]
     step: tuple[float, ...]
@@ -19,14 +24,16 @@ class Front(NamedTuple):
 
 
 def front(d: Deployment, context: float) -> Front:
-    """Batch [sequences], step time [s] and throughput [token/s per chip] along the front.
+    """Batches, steps and rates along the front: ``tokens per second and chip = B / (N T_step)``.
 
     Every batch from 1 to `best_batch`: below it throughput still grows, beyond it only the step does. With a cost per
     layer throughput grows as long as more sequences fit, and the front goes on to `max_batch`.
     Plain numbers only, one context above 0 at a time. Empty when not even one sequence fits.
 
+    Exact for the steps of `latency.decode_step`: a lower bound in time, so errs high in the rate.
+
     Raises ``ValueError`` for an array, and for a context that is negative or not finite.
-    Source: tests/data/published.json, section 12.5.
+    Source: scaling-book part 8, its latency-throughput curve.
     """
     last = max_batch(d, context) if d.efficiency.layer_seconds else best_batch(d, context)
     if getattr(last, "ndim", 0) or not last < math.inf:

@@ -9,10 +9,12 @@ from scaling.units import dtype_bytes, hour
 
 
 def ridge_point(chip: Chip, compute: str = "bf16") -> float:
-    """Arithmetic intensity at which a chip is exactly balanced: ``C / W``. [FLOP/B]
+    """Arithmetic intensity at which a chip is exactly balanced: ``ridge = C / W``. [FLOP/B]
+
+    Leaves out that neither peak is ever quite reached: errs high where arithmetic falls shorter of its peak.
 
     Raises ``ValueError`` for a compute dtype that the chip has no rate for.
-    Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009.
+    Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009 (doi 10.1145/1498765.1498785).
     """
     C, W = chip.rate(compute), chip.bandwidth
     return C / W
@@ -24,11 +26,13 @@ def critical_batch(
     """Batch at which multiplying by the weights takes as long as reading them: ``B_crit = C b_w / (2 W)``. [sequences]
 
     With ``matmul=(D, F)`` the bf16 activations that go in and out of one D x F matmul are read and written too:
-    ``B = C D F b_w / (2 D F W - 2 C (D + F))``; without, the answer errs low by a few percent.
+    ``B_crit = C D F b_w / (2 D F W - C b_act (D + F))``.
+
+    Leaves out those activations unless asked for them: errs low by a few percent.
 
     Raises ``ValueError`` for an unknown dtype, for a compute dtype the chip has no rate for, and for a matmul so thin
     that it never becomes compute bound.
-    Source: scaling-book part 7; tests/data/published.json, section 12.4.
+    Source: scaling-book part 7, and part 1 for the activations.
     """
     C, W, b_w = chip.rate(compute), chip.bandwidth, dtype_bytes(weights, "weights")
     if matmul is None:
@@ -44,66 +48,80 @@ def critical_batch(
 
 
 def attention_flops(model: Model, context: Array) -> Array:
-    """FLOPs of attention scores and values for one decoded token: ``4 S H L`` times the query heads. [FLOP]
+    """FLOPs of attention scores and values for one decoded token: ``FLOP = 4 S H L Q``. [FLOP per token]
+
+    `context` S [tokens per sequence]: those cached already.
+    Leaves out the softmax: errs low by about one in H, the size of a head.
 
     Raises ``ValueError`` for a negative context.
-    Source: scaling-book part 4; tests/data/published.json, section 12.3.
+    Source: scaling-book part 4.
     """
     S, L, H = nonnegative("context", context), model.layers, model.head_dim
     return 4.0 * S * model.q_heads * H * L
 
 
 def attention_intensity(model: Model, kv: str = "bf16") -> float:
-    """Arithmetic intensity of decode attention: ``2 (query heads / K) / b_kv``, whatever batch or context. [FLOP/B]
+    """Arithmetic intensity of decode attention, whatever batch or context: ``intensity = 2 Q / (K b_kv)``. [FLOP/B]
 
     Far below every chip's ridge point, which is why the cache term is a reading time.
+    Leaves out reading the queries and writing the result: errs high, the less the longer the context.
 
     Raises ``ValueError`` for an unknown dtype.
-    Source: tests/data/published.json, section 12.3.
+    Source: scaling-book part 7; for grouped queries arXiv 2305.13245.
     """
     return 2 * (model.q_heads / model.kv_heads) / dtype_bytes(kv, "kv")
 
 
 def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None = None) -> Array:
-    """Dense arithmetic that a dollar rents, at the peak rate: ``3600 C / price``. [FLOP/USD]
+    """Dense arithmetic that a dollar rents, at the peak rate: ``FLOP per dollar = 3600 C / price``. [FLOP/USD]
 
     `price`: per chip; the chip's own if not given. [USD/h] Some tables print FLOP/s per USD/h under the same name,
-    3600 times less. What limits long prefills; decode at small batch leaves nearly all of it unused.
+    3600 times less. What limits long prefills.
+
+    Leaves out that decode at small batch uses next to none of it: errs high, as every peak.
 
     Raises ``ValueError`` for a compute dtype the chip has no rate for and for a negative price.
-    Source: scaling-book part 8; tests/data/published.json, section 12.1.
+    Source: scaling-book part 8.
     """
     return divide(hour * chip.rate(compute), _price(chip, price))
 
 
 def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
-    """Bytes that a dollar streams from memory, at the peak rate: ``3600 W / price``. [B/USD]
+    """Bytes that a dollar streams from memory, at the peak rate: ``bytes per dollar = 3600 W / price``. [B/USD]
 
     `price`: per chip; the chip's own if not given. [USD/h] What decides the price of a token while reading is the
     longer part of a decode step.
 
-    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
+    Leaves out how much of the peak an engine reaches: errs high, as every peak.
+
+    Raises ``ValueError`` for a negative price. Source: data sheet over list price; for FLOP, scaling-book part 8.
     """
     return divide(hour * chip.bandwidth, _price(chip, price))
 
 
 def memory_per_dollar_hour(chip: Chip, *, price: Array | None = None) -> Array:
-    """Bytes of memory held for each dollar per hour, as on the label: ``M / price``. [B per USD/h]
+    """Bytes of memory held for each dollar per hour: ``bytes per dollar and hour = M / price``. [B per USD/h]
 
     `price`: per chip; the chip's own if not given. [USD/h] Whole chips are not asked: see `memory.min_chips`.
 
-    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
+    Leaves out what the runtime keeps of the memory on the label: errs high.
+
+    Raises ``ValueError`` for a negative price. Source: data sheet over list price; for FLOP, scaling-book part 8.
     """
     return divide(chip.memory, _price(chip, price))
 
 
 def breakeven_price(chip: Chip, other: Chip, measure: Callable[..., Array], *, price: Array | None = None) -> Array:
-    """Price of `chip` at which a dollar buys as much of it as of `other`; below, `chip` is the better buy. [USD/h]
+    """Price at which a dollar buys as much of either chip: ``price_level = price_other C / C_other``. [USD/h per chip]
 
-    `measure`: `flops_per_dollar`, `bandwidth_per_dollar` or `memory_per_dollar_hour`, which all fall as ``1 / price``.
+    Below it `chip` is the better buy, above it `other`. With W or M for C, as the measure says.
+
+    `measure`: `flops_per_dollar`, `bandwidth_per_dollar` or `memory_per_dollar_hour`, which all fall as 1 / price.
     `price`: of the other chip; its own if not given. [USD/h]
 
-    Raises ``ValueError`` for a negative price. Source: tests/data/published.json, section 12.1.
+    Exact for one measure; a machine that needs more than one of the three has a price in between.
+
+    Raises ``ValueError`` for a negative price. Source: `flops_per_dollar` of two chips set equal.
     """
     return divide(measure(chip, price=1.0), measure(other, price=price))
 

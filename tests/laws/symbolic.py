@@ -1,0 +1,184 @@
+"""The package called with SymPy's symbols in place of numbers, or with odd plain numbers of the same names."""
+
+import random
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import sympy as sp
+
+from scaling.chips import Chip
+from scaling.deployment import Deployment, Efficiency
+from scaling.models import LLAMA3_70B, Model
+
+# Every number there is. P_step: the parameters that a step reads; copies: how often a KV head is stored.
+LETTERS = "L D F H K Q V N W C M u B S G b_w b_kv b_act b_logits P P_step copies W_axis C_other S_prompt"
+WORDS = "price price_other seconds share_W share_C share_link requests queries bits scale_bits zero_bits group"
+GIVEN = "T_given T_prompt hop hops MFU net limit free_before free_after token_bytes"
+NAMES = f"{LETTERS} {WORDS} {GIVEN}".split()
+s = SimpleNamespace(**{name: sp.Symbol(name, positive=True) for name in NAMES})
+
+
+class Traced:
+    """A SymPy expression that the package takes for an array of another library, and never looks into."""
+
+    dtype = SimpleNamespace(kind="f")
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __array_namespace__(self) -> Any:
+        return LIBRARY
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def bare(value: Any) -> Any:
+    """The SymPy expression of whatever the package gave back; its floats are exact decimals."""
+    if isinstance(value, Traced):
+        return value.of
+    if isinstance(value, float):
+        return sp.oo if value == float("inf") else sp.Rational(str(value))
+    return sp.sympify(value)
+
+
+def _traced(value: Any) -> Any:
+    return bool(value) if value is sp.true or value is sp.false else Traced(value)
+
+
+def _operator(name: str, does: Callable[[Any, Any], Any]) -> None:
+    setattr(Traced, f"__{name}__", lambda a, b: _traced(does(bare(a), bare(b))))
+    setattr(Traced, f"__r{name}__", lambda a, b: _traced(does(bare(b), bare(a))))
+
+
+_operator("add", lambda a, b: a + b)
+_operator("sub", lambda a, b: a - b)
+_operator("mul", lambda a, b: a * b)
+_operator("truediv", lambda a, b: a / b)
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _relation = getattr(sp, _name.title())
+    setattr(Traced, f"__{_name}__", lambda a, b, relation=_relation: _traced(relation(bare(a), bare(b))))
+
+LIBRARY = SimpleNamespace(
+    __name__="symbols",
+    maximum=lambda a, b: _traced(sp.Max(bare(a), bare(b))),
+    minimum=lambda a, b: _traced(sp.Min(bare(a), bare(b))),
+    floor=lambda a: _traced(sp.floor(bare(a))),
+    ceil=lambda a: _traced(sp.ceiling(bare(a))),
+    true_divide=lambda a, b: _traced(bare(a) / bare(b)),
+    where=lambda c, a, b: _traced(sp.Piecewise((bare(a), bare(c)), (bare(b), True))),
+)
+
+
+class World:
+    """The records of the package, made of the numbers that `number` gives for each name, and those numbers."""
+
+    def __init__(self, number: Callable[[str], Any], measured: bool, **deployment: Any) -> None:
+        self.measured, self.number = measured, number
+        self.dtypes = {dtype: number(f"b_{of}") for dtype, of in _DTYPES.items()}
+        self.model = _model(number)
+        self.chip, self.other = _chip(number, "C", "price"), _chip(number, "C_other", "price_other")
+        reached = Efficiency(
+            bandwidth=number("share_W"),
+            flops=number("share_C"),
+            links=number("share_link"),
+            layer_seconds=number("seconds"),
+        )
+        self.d = Deployment(
+            model=self.model,
+            chip=self.chip,
+            chips=number("N"),
+            weights="int4",
+            kv="int8",
+            usable=number("u"),
+            efficiency=reached if measured else Efficiency(),
+            **{"params": "nominal"} | deployment,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NAMES:
+            return self.number(name)
+        raise AttributeError(name)
+
+
+_DTYPES = {"int4": "w", "int8": "kv", "bf16": "act", "fp32": "logits"}
+
+
+def _chip(number: Callable[[str], Any], rate: str, price: str) -> Chip:
+    return Chip(
+        name="odd",
+        memory=number("M"),
+        device_memory=number("M"),
+        bandwidth=number("W"),
+        flops={"bf16": number(rate)},
+        link_bandwidth=number("W_axis"),
+        link_axes=3,
+        fast_domain=64,
+        price=number(price),
+    )
+
+
+def _model(number: Callable[[str], Any]) -> Model:
+    """A record whose counts may be symbols; made through its own door it would turn them into whole numbers."""
+    shape = dict(
+        layers="L", d_model="D", d_ff="F", q_heads="Q", kv_heads="K", head_dim="H", vocab="V", nominal_params="P"
+    )
+    model = object.__new__(Model)
+    for name in Model.__dataclass_fields__:
+        object.__setattr__(model, name, number(shape[name]) if name in shape else getattr(LLAMA3_70B, name))
+    return model
+
+
+def symbolic(measured: bool) -> World:
+    """A world of symbols."""
+    return World(lambda name: Traced(getattr(s, name)), measured)
+
+
+_PRIMES = [n for n in range(3, 400) if all(n % k for k in range(2, n))]
+
+
+@cache
+def point(i: int, plain: bool = False) -> World:
+    """A world of plain numbers, odd and far apart.
+
+    Every fourth one measured, every second one with copies of KV heads, and each convention of the parameters in turn;
+    none of that when it is to be `plain`.
+    """
+    draw = random.Random(i)
+    heads = draw.choice((2, 3, 5))
+    number: dict[str, Any] = {name: draw.choice(_PRIMES) * draw.choice((0.37, 1.3, 7.1)) for name in NAMES}
+    number |= {name: draw.choice(_PRIMES[:20]) for name in ("L", "D", "F", "H", "V", "N", "group")}
+    number |= {"K": heads, "Q": heads * draw.choice(_PRIMES[:5]), "M": 1e5 * draw.choice(_PRIMES), "copies": 1}
+    number |= {name: draw.choice((0.31, 0.53, 0.87)) for name in ("u", "share_W", "share_C", "share_link", "MFU")}
+    number |= {"b_w": 0.5, "b_kv": 1.0, "b_act": 2.0, "b_logits": 4.0, "P": 7919.0 * draw.choice(_PRIMES)}
+    number |= {"limit": 131.0 * draw.choice(_PRIMES), "T_given": 17.0 * draw.choice(_PRIMES)}
+    number["free_before"] = 1e5 * (400 + draw.choice(_PRIMES))
+    number["free_after"] = 0.83 * number["free_before"]
+    kinds = {"params": ("nominal", "exact", "streamed")[i % 3], "kv_split": ("even", "heads")[i % 2]}
+    if plain:
+        kinds = {}
+    counts = {getattr(s, name): number[name] for name in "LDFHKQV"}
+    if kinds.get("params", "nominal") != "nominal":
+        number["P"] = int(ALL.subs(counts))
+    number["P_step"] = int(STREAMED.subs(counts)) if kinds.get("params") == "streamed" else number["P"]
+    if (
+        kinds.get("kv_split") == "heads"
+    ):  # a head is not split: beyond as many chips as heads, each chip still keeps one
+        number["copies"] = max(1, number["N"] / heads)
+    return World(number.__getitem__, i % 4 == 3 and not plain, **kinds)
+
+
+# Shapes of the matrices: query, key, value, output; gate, up, down; and the tables at both ends.
+MATRICES = [(s.D, s.Q * s.H), (s.D, s.K * s.H), (s.D, s.K * s.H), (s.Q * s.H, s.D), (s.D, s.F), (s.D, s.F), (s.F, s.D)]
+IN_LAYERS = s.L * sum(rows * columns for rows, columns in MATRICES)
+REST = 2 * s.V * s.D + (2 * s.L + 1) * s.D
+ALL = IN_LAYERS + REST
+STREAMED = IN_LAYERS + s.V * s.D  # the input table is looked up, and norms are no matrices
+
+
+def compiled(value: Any) -> Callable[[World], Any]:
+    """An expression as a function of a world of plain numbers."""
+    used = sorted(sp.sympify(value).free_symbols, key=str)
+    made = sp.lambdify(used, value, modules=["math"])
+    return lambda world: made(*(world.number(symbol.name) for symbol in used))
