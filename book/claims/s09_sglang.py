@@ -80,7 +80,7 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
     claim("9-chunk", "392:8192", "8192 tokens", sglang.default_chunk(basic), AGREES,
           "Size of a prefill chunk", "It is the default of this card: nothing is tuned.", see="What to turn"),
     claim("9-never-split", "392", "", S > sglang.default_chunk(basic), ERRATUM,
-          "So prompts are prefilled in chunks", "No prompt may be longer than the chunk, so none is split when read alone.",
+          "So prompts are prefilled in chunks", "No prompt may be longer than the chunk: alone, none is split.",
           errata="E12.9-4", see="Who waits for whom"),
     claim("9-256", "393:256", "256 requests", max_batch(tuned, S), ERRATUM,
           "Requests that may run together",
