@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MUTATION := .venv/.ready-mutation
 NOTEBOOKS := $(sort $(wildcard book/*.ipynb))
 
-.PHONY: help book test lab notebooks check bench clean
+.PHONY: help book test lab notebooks check bench mutation fuzz clean
 help:
 	@echo "make book       build the site into _build/html"
 	@echo "make test       run every test (the site is built on the way)"
@@ -12,6 +13,8 @@ help:
 	@echo "make notebooks  re-execute the notebooks and store their outputs"
 	@echo "make check      lint, types and layers only"
 	@echo "make bench      time the formulas"
+	@echo "make mutation   break every formula, constant, plot, key and flag once, and demand a red test (an hour)"
+	@echo "make fuzz       a million odd inputs"
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
@@ -41,6 +44,16 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python tests/bench.py
+
+$(MUTATION): $(READY) tests/mutation/requirements.txt
+	$(BIN)/python -m pip install --quiet --requirement tests/mutation/requirements.txt
+	@touch $(MUTATION)
+
+mutation: $(MUTATION)
+	$(BIN)/python tests/mutation/gate.py
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/run.py
 
 clean:
 	rm -rf _build .venv

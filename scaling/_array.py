@@ -100,11 +100,14 @@ def _obeys(value: Array, rule: str) -> bool:
         return False
     if _scalar(value):
         return bool(_RULES[rule](value))
-    return type(value).__module__.partition(".")[0] != "numpy" or bool(_RULES[rule](value).all())
+    try:
+        return type(value).__module__.partition(".")[0] != "numpy" or bool(_RULES[rule](value).all())
+    except TypeError:  # as NumPy's `masked`, which has the dtype of a number and is none
+        return False
 
 
 def _numeric(value: Array) -> bool:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, type)):
         return False
     if _scalar(value):
         return isinstance(value, float) or abs(value) <= _LARGEST
@@ -117,8 +120,18 @@ def shown(value: object) -> str:
     """What was given, for an error message: on one line and not too long."""
     if isinstance(value, int) and abs(value) > _LARGEST:
         return "a whole number beyond any float"
-    text = " ".join(line.strip() for line in repr(value).splitlines())
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    try:
+        lines = repr(value).splitlines()
+    except Exception:  # nested too deep, numbers of too many digits, or no words of its own
+        return f"a {type(value).__name__} that cannot be shown"
+    return in_line(" ".join(line.strip() for line in lines))
+
+
+def in_line(text: str, most: int = 100) -> str:
+    """`text` as a part of a sentence: on one line, nothing in it that does not print, not too long."""
+    if not text.isprintable():
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def nonnegative(name: str, value: Array) -> Array:
@@ -191,6 +204,16 @@ def share(name: str, value: Array) -> Array:
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
     return _must(name, value, "share")
+
+
+def label(name: str, value: str) -> str:
+    """`value` unchanged if it is a text of one line that can stand in a sentence.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if isinstance(value, str) and value.isprintable() and len(value) <= 100:
+        return value
+    raise ValueError(f"{name} must be a text of one line and at most 100 characters, not {shown(value)}.")
 
 
 def flag(name: str, value: bool) -> bool:

@@ -7,7 +7,7 @@ Prices are per chip and hour, on demand, and go out of date first: pass your own
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaling._array import nonnegative, positive, shown, whole
+from scaling._array import label, nonnegative, positive, shown, whole
 from scaling.units import GB, TB, TFLOP, dtype_bytes
 
 
@@ -45,6 +45,7 @@ class Chip:
     date: str = ""
 
     def __post_init__(self) -> None:
+        label("Chip.name", self.name)
         for name in ("memory", "device_memory", "bandwidth", "link_bandwidth"):
             positive(f"Chip.{name}", getattr(self, name))
         for name in ("link_axes", "fast_domain"):
@@ -71,7 +72,7 @@ class Chip:
             return self.flops[compute]
         except (KeyError, TypeError):
             allowed = ", ".join(self.flops)
-            raise ValueError(f"compute must be one of {allowed} on {self.name}, not {compute!r}.") from None
+            raise ValueError(f"compute must be one of {allowed} on {self.name}, not {shown(compute)}.") from None
 
 
 def _rates(*, bf16: float, **others: float) -> dict[str, float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from scaling import chips, models
+from scaling._array import in_line
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import max_batch, min_chips, weight_bytes
@@ -24,8 +25,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _refuse(message: object) -> int:
-    line = " ".join(str(message).split())
-    print(f"scaling: {line if len(line) <= 300 else f'{line[:297]}...'}", file=sys.stderr)
+    print(f"scaling: {in_line(' '.join(str(message).split()), 300)}", file=sys.stderr)
     return 2
 
 

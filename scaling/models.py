@@ -1,11 +1,11 @@
 """Model shapes, and the counts that follow from them. No count is typed: each is computed from the shape."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scaling._array import flag, positive, whole
+from scaling._array import flag, in_line, label, positive, shown, whole
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Model:
     date: str = ""
 
     def __post_init__(self) -> None:
+        label("Model.name", self.name)
         for name in ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window"):
             object.__setattr__(self, name, whole(f"Model.{name}", getattr(self, name)))
         positive("Model.nominal_params", self.nominal_params)
@@ -69,7 +70,14 @@ class Model:
 
     @cached_property
     def params(self) -> int:
-        """Exact parameter count, P."""
+        """Exact parameter count: ``P = L (2 D Q H + 2 D K H) + 3 L D F + 2 V D + (2 L + 1) D``. [parameters]
+
+        Attention, MLP, embeddings (with V D in place of 2 V D when they are tied) and norms.
+
+        Exact for the published checkpoints of LLaMA 3.
+
+        Source: scaling-book part 4, *Counting parameters*.
+        """
         return self.attention_params + self.mlp_params + self.vocab_params + self.norm_params
 
     @cached_property
@@ -81,16 +89,18 @@ class Model:
         return self.attention_params + self.mlp_params + self.vocab * self.d_model
 
     def kv_bytes_per_token(self, dtype: str = "bf16") -> float:
-        """Cache bytes that one token occupies. [B]
+        """Cache bytes that one token occupies: ``kv = 2 L K H b_kv``. [B per token]
 
-        ``2 L K H b``: a key and a value per layer, KV head and head element.
+        A key and a value per layer, KV head and head element. Leaves out the scales of a quantised cache: errs low.
 
         Raises ``ValueError`` for an unknown dtype.
-        Source: scaling-book part 7, *KV caches*; exact values in tests/data/published.json, section 12.2.
+        Source: scaling-book part 7, *KV caches*.
         """
         L, K, H, b = self.layers, self.kv_heads, self.head_dim, dtype_bytes(dtype)
         return 2 * L * K * H * b
 
+
+_LARGEST_FILE = 10**7  # bytes; a config.json has a few thousand
 
 # Entries of models that are not what `Model` describes: mixtures of experts, and caches of a latent vector.
 _NOT_DENSE = ("num_local_experts", "num_experts", "n_routed_experts", "kv_lora_rank")
@@ -102,6 +112,8 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
     Raises ``FileNotFoundError`` for a missing file, and ``ValueError`` for a file that is not a JSON object, for a
     missing entry (it is named), for a value that is not a usable count or for a model that is not dense.
     """
+    if not isinstance(config, (Mapping, str)) and not hasattr(config, "__fspath__"):
+        raise ValueError(f"config must be a mapping or the path of a config.json, not {shown(config)}.")
     # Reading files is the one thing here that needs more than arithmetic, so it loads its modules only then.
     entries, name = (config, "") if isinstance(config, Mapping) else _read_json(config)
 
@@ -114,7 +126,8 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
         return value
 
     for key in _NOT_DENSE:
-        if entries.get(key):
+        value = entries.get(key)
+        if value is not None and not (isinstance(value, (int, float)) and value == 0):
             raise ValueError(f"config{' ' + name if name else ''} must be of a dense model, without {key!r}.")
     q_heads = whole("num_attention_heads", get("num_attention_heads"))
     d_model = whole("hidden_size", get("hidden_size"))
@@ -130,9 +143,10 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
         context_window=get("max_position_embeddings", 8192),
         source=f"config {name}".strip(),
     )
-    label = str(entries.get("_name_or_path") or name or "model")
-    sized = Model(name=label, nominal_params=1.0, **shape)
-    return Model(name=label, nominal_params=float(sized.params), **shape)
+    said = entries.get("_name_or_path")
+    title = in_line(said) if isinstance(said, str) else ""
+    sized = Model(name=title or name or "model", nominal_params=1.0, **shape)
+    return replace(sized, nominal_params=float(sized.params))
 
 
 def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:
@@ -140,15 +154,22 @@ def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:
     from pathlib import Path
 
     path = Path(given)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no config file at {path}")
+    where = in_line(str(path), 200)
+    try:
+        found = path.is_file()
+    except OSError:  # such as a name that is too long for any file
+        found = False
+    if not found:
+        raise FileNotFoundError(f"there is no config file at {where}")
+    if path.stat().st_size > _LARGEST_FILE:  # the weights, say
+        raise ValueError(f"{where} must be a config.json, not a file of {path.stat().st_size:,} bytes.")
     try:
         entries = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a JSON file: {error}") from None
+        raise ValueError(f"{where} is not a JSON file: {error}.") from None
     if not isinstance(entries, dict):
-        raise ValueError(f"{path} must hold a JSON object with the model's shape, not a {type(entries).__name__}.")
-    return entries, path.name
+        raise ValueError(f"{where} must hold a JSON object with the model's shape, not a {type(entries).__name__}.")
+    return entries, in_line(path.name)
 
 
 def _llama3(name: str, nominal: float, window: int, **shape: Any) -> Model:

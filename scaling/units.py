@@ -7,6 +7,8 @@ Decimal (GB) and binary (GiB) prefixes are both here and are never mixed.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from scaling._array import shown
+
 kB, MB, GB, TB = 1e3, 1e6, 1e9, 1e12
 KiB, MiB, GiB, TiB = 2.0**10, 2.0**20, 2.0**30, 2.0**40
 
@@ -31,4 +33,4 @@ def dtype_bytes(dtype: str, field: str = "dtype") -> float:
         return DTYPE_BYTES[dtype]
     except (KeyError, TypeError):
         allowed = ", ".join(DTYPE_BYTES)
-        raise ValueError(f"{field} must be one of {allowed}, not {dtype!r}.") from None
+        raise ValueError(f"{field} must be one of {allowed}, not {shown(dtype)}.") from None

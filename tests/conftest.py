@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `scaling` of this tree, and `bench`
@@ -21,7 +21,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `scaling` of this tree, and `
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=30, **_QUIET)
 settings.register_profile("ci", max_examples=30, derandomize=True, database=None, **_QUIET)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# While mutants are tried a law that fails has said enough: no smaller example is looked for.
+settings.register_profile("mutation", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
+settings.load_profile(os.environ.get("LAWS") or ("ci" if os.environ.get("CI") else "dev"))
 
 
 def tool(*names: str) -> str:

@@ -68,7 +68,7 @@ def row(c: ledger.Claim, expression: str, chapter: str) -> str:
 
 def chapter_link(section: ledger.Section, heading: str, link: Link) -> str:
     """A link to the chapter of a section, to a heading of it when one is named."""
-    text = f"{int(section.chapter[:2])}. {heading or section.title}"
+    text = f"{int(section.chapter[:2])}.\u00a0{heading or section.title}"
     address = link(f"book/{section.chapter}")
     if address is None:
         return f"<small>{escape(text)}</small>"

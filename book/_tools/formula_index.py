@@ -243,7 +243,7 @@ def row(doc: str, found: list[Formula], app: Sphinx) -> nodes.paragraph:
 
 
 def link_equations(app: Sphinx, doctree: nodes.document, doc: str) -> None:
-    """A row below each display equation of a page."""
+    """A row below each display equation of a page; equations that follow each other share it if it is the same."""
     if app.builder.format != "html" or doc in PLAIN or INDEX not in app.env.found_docs:
         return
     links, aliases = Links(package()), {}
@@ -255,11 +255,13 @@ def link_equations(app: Sphinx, doctree: nodes.document, doc: str) -> None:
             called = links.called(node.astext(), aliases)
             if blocks:
                 blocks[-1][1].extend(called)
-    for node, called in blocks:
+    below: tuple[nodes.Node | None, list[Formula]] = (None, [])  # the equation after this one
+    for node, called in reversed(blocks):
         found = links.of(node.astext(), dict.fromkeys(called))
-        if found:
-            place = node.parent.index(node)
-            node.parent.insert(place + 1, row(doc, found, app))
+        after = node.parent.index(node) + 1
+        if found and (found != below[1] or node.parent[after : after + 1] != [below[0]]):
+            node.parent.insert(after, row(doc, found, app))
+        below = node, found
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -133,8 +133,8 @@ _DEFAULTS = {
 DEFAULT_ARGUMENT = Single(
     id="08-default-argument",
     prompt=(
-        "context = 8192. Then a function is defined: def sequence_bytes(tokens=context), the int8 cache of one sequence. "
-        "Then context = 32768. How many bytes does sequence_bytes() return?"
+        "A script sets context = 8192 and defines def sequence_bytes(tokens=context), the int8 cache of one sequence. "
+        "Then it sets context = 32768. How many bytes does sequence_bytes() return?"
     ),
     options=tuple(
         Option(text=f"{value:,.0f}", feedback=feedback, correct=value == _then())
@@ -160,8 +160,8 @@ _empty = len(range(1, _cut + 1)) == 0
 EMPTY_BATCHES = Single(
     id="08-empty-batches",
     prompt=(
-        "One card of 80 GB, bf16 weights of 140 GB. A script subtracts, divides by the cache of a sequence, applies int(), asks NumPy for all "
-        "batches from 1 up to that, and prints the step of the first. What does its user see?"
+        "One card of 80 GB, bf16 weights of 140 GB. A script subtracts, divides by the cache of a sequence and applies int(). "
+        "It asks NumPy for all batches from 1 up to that, and prints the step of the first. What does its user see?"
     ),
     options=(
         Option(

@@ -267,8 +267,8 @@ _full = decode_step(NODE, _FULL, _SHORT)
 STEP = Numeric(
     id="03-step-time",
     prompt=(
-        f"On 8 H100, at batch {_FULL} and context {_SHORT:,}, a decode step reads the weights for {_ms(_full.weights)}, "
-        f"multiplies for {_ms(_full.compute)} and reads the cache for {_ms(_full.cache)}. How long is the step?"
+        f"On 8 H100, at batch {_FULL} and context {_SHORT:,}, a decode step reads the weights for {_ms(_full.weights)}. "
+        f"It multiplies for {_ms(_full.compute)} and reads the cache for {_ms(_full.cache)}. How long is the step?"
     ),
     answer=_full.total,
     unit="ms",

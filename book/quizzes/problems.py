@@ -343,17 +343,17 @@ WHY_NOT_32 = Single(
             feedback=f"One sequence takes {_ms(decode_step(replace(INT8, chips=32), 1, 0).compute)} of arithmetic on 32 chips. That is not the trouble.",
         ),
         Option(
+            text="There is no room for a cache",
+            correct=max_batch(replace(INT8, chips=32), CONTEXT) == 0,
+            feedback=f"{max_batch(replace(INT8, chips=32), CONTEXT)} sequences of {CONTEXT:,} tokens fit beside the weights. Memory is not the trouble.",
+        ),
+        Option(
             text="A single sequence is too slow already",
             correct=_floor32 > LIMIT,
             feedback=(
                 f"Reading the weights takes {_ms(_floor32)}, before any cache. No batch is smaller than one, so no batch helps: "
                 "64 chips is the smallest slice to consider."
             ),
-        ),
-        Option(
-            text="There is no room for a cache",
-            correct=max_batch(replace(INT8, chips=32), CONTEXT) == 0,
-            feedback=f"{max_batch(replace(INT8, chips=32), CONTEXT)} sequences of {CONTEXT:,} tokens fit beside the weights. Memory is not the trouble.",
         ),
     ),
     hints=(

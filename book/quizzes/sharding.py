@@ -185,8 +185,8 @@ NVLINK = Numeric(
         Trap(
             value=tp_limit(H100_TEXT, F) / 2,
             feedback=(
-                "That is half. Either you counted one FLOP per weight and sequence, and a multiplication and an addition make "
-                "two, or you took the fp8 rate, which is twice the 990 of bf16."
+                "That is half. Either you counted one FLOP per weight and sequence: a multiplication and an addition make "
+                "two. Or you took the fp8 rate, which is twice the 990 of bf16."
             ),
         ),
         Trap(
@@ -285,8 +285,8 @@ def _order(**at: float) -> tuple[str, ...]:
 EVENTS = Ordering(
     id="06-first-limit",
     prompt=(
-        f"LLaMA 3-70B (F = {F:,}) decodes {B} sequences on one wrapped axis of TPU v5e (197 TFLOP/s, 810 GB/s of memory, links "
-        "of 45 GB/s each way), with bf16 activations and arithmetic. You add more and more "
+        f"LLaMA 3-70B (F = {F:,}) decodes {B} sequences on one wrapped axis of TPU v5e, with bf16 activations and arithmetic. "
+        "Each chip does 197 TFLOP/s, reads 810 GB/s and has links of 45 GB/s each way. You add more and more "
         "ways of tensor parallelism. What happens first? Put the events in order."
     ),
     items=_order(),

@@ -81,7 +81,7 @@ CRITICAL_H100 = Numeric(
         Trap(
             value=_h100["bf16"],
             feedback=(
-                "Twice too many. Either you read two bytes a weight, as for bf16, or you took the int8 rate, or you counted "
+                "Twice too many. Either you read two bytes a weight, as for bf16, or you took the int8 rate. Or you counted "
                 "one FLOP per weight where a multiplication and an addition make two."
             ),
         ),
@@ -403,8 +403,8 @@ PAST_CRITICAL = Multiple(
         "T_step is proportional to B. So is the memory of the cache.",
     ),
     solution=(
-        f"The step goes from {number(_steps[0] / ms)} to {number(_steps[1] / ms)} ms on 8 H100 at {CONTEXT:,} tokens, the throughput stays at "
-        f"{number(_rates[0])} tokens/s per card, MFU at {_share(_uses[0])}, and the cache doubles."
+        f"The step goes from {number(_steps[0] / ms)} to {number(_steps[1] / ms)} ms on 8 H100 at {CONTEXT:,} tokens, and the cache doubles. The throughput stays at "
+        f"{number(_rates[0])} tokens/s per card, MFU at {_share(_uses[0])}."
     ),
 )
 

@@ -212,6 +212,10 @@ STEP = Numeric(
 _SHORT = 1024
 _rate = plateau(SLICE, _SHORT)
 _UNITS = {
+    "tokens per millisecond and chip": (
+        _rate * ms / SLICE.chips,
+        f"This is the one that is near 1. At {CONTEXT:,} tokens it tops out at {number(plateau(SLICE, CONTEXT) * ms / SLICE.chips)}.",
+    ),
     "tokens per second and chip": (
         _rate / SLICE.chips,
         "The text writes this unit beside the axis, and it is a thousand times too small.",
@@ -219,10 +223,6 @@ _UNITS = {
     "tokens per millisecond, all 16 chips together": (
         _rate * ms,
         "Right unit of time, wrong share: the axis is per chip, so divide by 16.",
-    ),
-    "tokens per millisecond and chip": (
-        _rate * ms / SLICE.chips,
-        f"This is the one that is near 1. At {CONTEXT:,} tokens it tops out at {number(plateau(SLICE, CONTEXT) * ms / SLICE.chips)}.",
     ),
     "tokens per microsecond and chip": (
         _rate * ms * ms / SLICE.chips,

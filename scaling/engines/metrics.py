@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from scaling._array import shown
+from scaling._array import in_line, shown
 from scaling.engines.series import Histogram as Histogram, Labels, Series, read_series, split_bound
 
 
@@ -80,6 +80,8 @@ _HISTOGRAMS = {
     "queue": ("queue_time_seconds", "request_queue_time_seconds"),
 }
 _USAGE = ("token_usage", "kv_cache_usage_perc", "gpu_cache_usage_perc")
+_MOST = 1e18  # no server has counted so far: a larger value is none
+
 # Cached prompt tokens, and the prompt tokens they are a share of.
 _HITS = (
     ("cached_tokens_total", "prompt_tokens_total"),
@@ -128,7 +130,8 @@ def _the_model(pages: Iterable[Series], wanted: str | None) -> str | None:
 
 
 def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:4]) + (", ..." if len(names) > 4 else "") if names else "which names none"
+    said = ", ".join(in_line(name, 40) or "''" for name in sorted(names)[:4])
+    return said + (", ..." if len(names) > 4 else "") if names else "which names none"
 
 
 def _of_model(series: Series, model: str | None) -> Series:
@@ -151,7 +154,7 @@ def _times(a: float | None, b: float | None) -> float | None:
 
 
 def _over(a: float | None, b: float | None) -> float | None:
-    return a / b if a is not None and b else None
+    return a / b if a is not None and b and a <= _MOST * b else None
 
 
 class _Page:
@@ -165,7 +168,7 @@ class _Page:
         for name in names:
             parts: dict[Labels, float] = {}
             for labels, value in self.found.get(name, {}).items():
-                if 0 <= value < math.inf:
+                if 0 <= value <= _MOST:
                     parts[_part(labels)] = max(value, parts.get(_part(labels), 0.0))
             if parts:
                 return parts
@@ -186,8 +189,9 @@ class _Page:
         for hits, asked in _HITS:
             rate = _over(self.counter((hits,)), self.counter((asked,)))
             if rate is not None:
-                return rate
-        return self.gauge(_LAST_HIT_RATE, max)
+                return min(1.0, rate)  # read while it counts, a page may have more hits than questions
+        last = self.gauge(_LAST_HIT_RATE, max)
+        return None if last is None else min(1.0, last)
 
     def pool_in_labels(self) -> float | None:
         """Where vLLM states the size of its pool."""
@@ -200,7 +204,7 @@ class _Page:
                     tokens = float(said["num_gpu_blocks"]) * float(said["block_size"])
             except (KeyError, ValueError):
                 continue
-            if 0 < tokens < math.inf:
+            if 0 < tokens <= _MOST:
                 sizes[_replica(labels)] = tokens
         return sum(sizes.values()) if sizes else None
 
@@ -220,7 +224,7 @@ class _Page:
                     series.setdefault(rest, {})[bound] = value
             parts: dict[Labels, tuple[dict[float, float], float]] = {}
             for labels, buckets in series.items():
-                seen, whole = buckets[math.inf], all(0 <= value < math.inf for value in buckets.values())
+                seen, whole = buckets[math.inf], all(0 <= value <= _MOST for value in buckets.values())
                 if whole and (_part(labels) not in parts or seen > parts[_part(labels)][0][math.inf]):
                     parts[_part(labels)] = buckets, self.found[f"{name}_sum"][labels]
             if parts:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import float_info
 
-from scaling._array import shown
+from scaling._array import in_line, shown
 
 ENGINES = ("sglang", "vllm")
 
-# No page comes near these; they bound the time that odd input can take.
-_LONGEST_TEXT = 2**24
+# A page of a hundred replicas is as long as this. With these bounds no text takes a second.
+_LONGEST_TEXT = 2**20
 _LONGEST_LINE = 20_000
+_MOST_SAMPLES = 20_000
+_MOST_BACKSLASHES = 10_000
 
 _NEVER_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
 
@@ -70,12 +72,15 @@ def read_series(text: str | bytes) -> tuple[str, dict[str, Series]]:
     """
     page = _as_page(text)
     found: dict[str, dict[Labels, float]] = {}
-    engines = set()
+    engines, samples = set(), 0
     for line in map(str.strip, page.split("\n")):
         engine = line.partition("_")[0].partition(":")[0]
         if engine in ENGINES and line[len(engine) : len(engine) + 1] in (":", "_"):
             name, labels, value = _sample(line)
             engines.add(engine)
+            samples += 1
+            if samples > _MOST_SAMPLES:
+                raise _refused(f"a text with over {_MOST_SAMPLES:,} values")
             found.setdefault(name[len(engine) + 1 :], {})[labels] = value
     if not engines:
         raise _refused(f"a text without a metric of SGLang or vLLM, which starts with {_start(page)}")
@@ -108,6 +113,9 @@ def _as_page(text: str | bytes) -> str:
         raise _refused(shown(text))
     if len(text) > _LONGEST_TEXT:
         raise _refused(f"a text of {len(text):,} characters")
+    escapes = text.count("\\")
+    if escapes > _MOST_BACKSLASHES:
+        raise _refused(f"a text with {escapes:,} backslashes")
     page = text.removeprefix("\ufeff").replace("\r\n", "\n")
     bare = page.strip()
     if not bare:
@@ -164,7 +172,7 @@ def _must_be_whole(name: str, found: Mapping[str, Series]) -> None:
     every = {rest for rest, bound in bounds if bound is not None}
     whole = {rest for rest, bound in bounds if bound == math.inf} & found.get(f"{name}_sum", {}).keys()
     if every - whole:
-        raise _refused(f"a text that is cut off: its histogram {name} is not complete")
+        raise _refused(f"a text that is cut off: its histogram {in_line(name, 50)} is not complete")
 
 
 def split_bound(labels: Labels) -> tuple[Labels, float | None]:

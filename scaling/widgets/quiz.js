@@ -9,7 +9,11 @@
 // ---- Reading numbers and units ----
 
 const LONGEST = 100;
-const quote = (text) => `“${text.length > 30 ? `${text.slice(0, 30)}…` : text}”`;
+/** The text, or its start, without what shows nothing or turns the line around. */
+function quote(text) {
+  const shown = [...text.replace(/[\p{C}\p{Z}]+/gu, " ")];
+  return `“${shown.length > 30 ? `${shown.slice(0, 30).join("")}…` : shown.join("")}”`;
+}
 const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /** One spelling for what looks the same: full-width digits, micro signs, minus signs, spaces, superscripts. */

@@ -1,4 +1,7 @@
 import math
+from sys import float_info
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,6 +59,50 @@ def test_namespace() -> None:
     lazy = xp.maximum(dask.from_array(np.arange(4), chunks=2), 2)
     assert isinstance(lazy, dask.Array)
     same(lazy.compute(), [2, 2, 2, 3])
+
+
+def test_of_two_equals_the_first_is_taken() -> None:
+    assert type(xp.maximum(2, 2.0)) is type(xp.minimum(2, 2.0)) is int
+    assert type(xp.maximum(2.0, 2)) is type(xp.minimum(2.0, 2)) is float
+
+
+class Foreign:
+    """An array of some other library, which says by name what it was asked for."""
+
+    def __array_namespace__(self) -> SimpleNamespace:
+        def asked(name: str) -> Any:
+            return lambda *values: (name, *values)
+
+        names = ("maximum", "minimum", "where", "floor", "ceil", "true_divide")
+        return SimpleNamespace(__name__="foreign", **{name: asked(name) for name in names})
+
+
+def test_an_array_of_another_library_is_left_to_it_wherever_it_stands() -> None:
+    other, ours = Foreign(), np.array([1.0])
+    for name, function in (("maximum", xp.maximum), ("minimum", xp.minimum), ("true_divide", xp.divide)):
+        assert function(other, 2.0) == (name, other, 2.0)
+        assert function(2.0, other) == (name, 2.0, other)
+        assert function(ours, other)[0] == name
+    assert xp.floor(other) == ("floor", other)
+    assert xp.ceil(other) == ("ceil", other)
+    for values in ((other, 1, 2), (ours, other, 2), (ours, 1, other)):
+        assert xp.where(*values)[0] == "where"
+
+
+def test_only_numbers_become_plain() -> None:
+    for value in (np.float64(2.5), np.array(2.5)):
+        assert type(xp.plain(value)) is float and xp.plain(value) == 2.5
+    for value in ("a", None, np.array([2.5]), np.add):
+        assert xp.plain(value) is value
+
+
+def test_a_value_is_shown_on_one_line_of_a_hundred_letters() -> None:
+    assert xp.shown("x" * 98) == repr("x" * 98)  # a hundred with the quotes
+    assert xp.shown("x" * 99) == repr("x" * 99)[:97] + "..." and len(xp.shown("x" * 99)) == 100
+    assert xp.shown(np.array([[1, 2], [3, 4]])) == "array([[1, 2], [3, 4]])"
+    largest = int(float_info.max)
+    assert xp.shown(largest).startswith("17976931348623157") and xp.shown(-largest).startswith("-17976931348623157")
+    assert xp.shown(largest + 1) == xp.shown(-largest - 1) == "a whole number beyond any float"
 
 
 @pytest.mark.parametrize(

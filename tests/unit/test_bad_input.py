@@ -14,6 +14,7 @@ import pytest
 from toys import TOY, TOY_CHIP, TOY_MODEL
 
 from scaling import _array as xp, latency, memory, pareto, roofline, sharding, throughput
+from scaling.batching import Request
 from scaling.chips import GB200, H100
 from scaling.deployment import Efficiency, parallel_sizes
 from scaling.disaggregation import eviction_rate
@@ -63,6 +64,51 @@ def test_an_array_of_counts_holds_whole_numbers(bad: Any) -> None:
 @pytest.mark.parametrize("bad", [np.full((40, 40), -1), [-1] * 1000, "x\ny" * 100])
 def test_a_long_value_is_cut_to_one_line(bad: Any) -> None:
     sentence(lambda: xp.nonnegative("batch", bad), "...")
+
+
+def test_a_value_without_words_is_named_by_its_type() -> None:
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for bad, said in ((Mute(), "a Mute"), (deep, "a list"), ((10**5000,), "a tuple")):
+        sentence(lambda bad=bad: xp.positive("batch", bad), f"not {said} that cannot be shown.")
+
+
+def test_a_text_within_a_sentence_prints_and_ends() -> None:
+    assert xp.in_line("a name  of parts", 16) == "a name  of parts"
+    assert xp.in_line("a name of parts!", 15) == "a name of pa..."
+    assert xp.in_line(" a\n\x1b[31m\u202eb \ud800 ") == "a [31m b"
+    assert len(xp.in_line("x" * 200)) == 100 and len(xp.in_line("x" * 100)) == 100
+
+
+@pytest.mark.parametrize("bad", [None, 5, b"name", "two\nlines", "\x1b[31m", "x" * 101])
+def test_a_name_is_a_text_of_one_line(bad: Any) -> None:
+    said = "name must be a text of one line and at most 100 characters, not "
+    sentence(lambda: replace(TOY_CHIP, name=bad), f"Chip.{said}")
+    sentence(lambda: replace(TOY_MODEL, name=bad), f"Model.{said}")
+    assert replace(TOY_CHIP, name="x" * 100).name == "x" * 100
+
+
+@pytest.mark.parametrize("bad", [np.float64, float, np.ma.masked, np.array([(1, 2.0)], dtype="i,f")])
+def test_what_only_looks_like_a_number_is_none(bad: Any) -> None:
+    sentence(lambda: replace(TOY, chips=bad), "chips must be a ")
+    sentence(lambda: replace(TOY_CHIP, memory=bad), "Chip.memory must be a finite number above 0, not ")
+
+
+@pytest.mark.parametrize("bad", [np.array([1.0, 2.0]), np.array([]), np.array([[0.5]])])
+def test_an_arrival_is_one_number(bad: Any) -> None:
+    sentence(lambda: Request(prompt=1, output=1, arrival=bad), "Request.arrival must be a single number of at least 0")
+    assert Request(prompt=1, output=1, arrival=np.array(0.5)).arrival == 0.5  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [np.ones((9, 9)), "x" * 999, 10**400])
+def test_a_dtype_is_a_short_word(bad: Any) -> None:
+    sentence(lambda: replace(TOY, kv=bad), "kv must be one of ")
+    sentence(lambda: replace(TOY, compute=bad), "compute must be one of ")
 
 
 def test_half_precision_is_refused_before_it_overflows() -> None:
@@ -190,6 +236,23 @@ def test_a_model_of_another_kind_is_refused(key: str) -> None:
 )
 def test_a_config_with_nonsense(entry: dict[str, Any], said: str) -> None:
     sentence(lambda: from_hf_config(CONFIG | entry), said)
+
+
+@pytest.mark.parametrize("bad", [None, 70, b"70b", ["config.json"]])
+def test_a_config_is_a_mapping_or_a_path(bad: Any) -> None:
+    sentence(lambda: from_hf_config(bad), f"config must be a mapping or the path of a config.json, not {bad!r}.")
+
+
+def test_a_path_that_no_file_can_have() -> None:
+    for path in ("x" * 9999, "a\0b"):
+        with pytest.raises(FileNotFoundError, match="there is no config file at ") as error:
+            from_hf_config(path)
+        assert len(str(error.value)) < 300 and str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(("said", "name"), [("a\n\x1bmodel", "a model"), (5, "model"), ("m" * 200, "m" * 97 + "...")])
+def test_the_name_in_a_config_becomes_one_line(said: Any, name: str) -> None:
+    assert from_hf_config(CONFIG | {"_name_or_path": said}).name == name
 
 
 @pytest.mark.parametrize("text", ['{"hidden_size": ' + "9" * 6000 + "}", "[" * 100_000])

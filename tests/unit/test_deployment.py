@@ -1,5 +1,6 @@
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,8 @@ def test_parallel_sizes_rule_by_rule() -> None:
     assert parallel_sizes(model, replace(TOY_CHIP, fast_domain=17)) == (1, 2, 3, 6, 12)
     assert parallel_sizes(model, replace(TOY_CHIP, slices=(1, 4, 6, 24))) == (1, 6, 24)
     assert parallel_sizes(replace(model, d_ff=6), TOY_CHIP) == (1, 2, 3, 6)
+    assert parallel_sizes(model, replace(TOY_CHIP, fast_domain=11)) == (1, 2, 3, 6)  # 12 is one too many
+    assert parallel_sizes(model, replace(TOY_CHIP, fast_domain=12)) == (1, 2, 3, 6, 12)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, math.nan, math.inf, "8", None, True, [8]])
@@ -143,8 +146,13 @@ def test_bad_layer_seconds(bad: object) -> None:
     assert repr(bad) in str(error.value)
 
 
-def test_frozen_and_by_keyword() -> None:
-    with pytest.raises(AttributeError):
-        TOY.chips = 8  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        Deployment(LLAMA3_70B, H100)  # type: ignore[misc]
+@pytest.mark.parametrize("record", [TOY, TOY_CHIP, TOY_MODEL, MEASURED], ids=lambda r: type(r).__name__)
+def test_records_are_frozen_take_keywords_and_are_themselves_alone(record: Any) -> None:
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    for name, value in values.items():
+        with pytest.raises(AttributeError):
+            setattr(record, name, value)
+    assert type(record)(**values) != record  # so that a record with arrays in it can be compared and be a key
+    assert {record: 1}[record] == 1
+    with pytest.raises(TypeError, match="positional argument"):
+        type(record)(*values.values())

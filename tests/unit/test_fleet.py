@@ -69,6 +69,12 @@ def test_prefill_chips_by_hand() -> None:
     assert prefill_chips(TOY, 13, 0) == 0
 
 
+def test_prompts_that_keep_so_many_chips_busy_need_no_chip_more() -> None:
+    one = 4001 / (2 * 9880 * 11)  # queries a second that one chip reads
+    assert [prefill_chips(TOY, n * one, 11) for n in range(1, 200)] == list(range(1, 200))
+    assert prefill_chips(TOY, 7 * one * (1 + 1e-9), 11) == 8
+
+
 def test_cost_per_hour_by_hand() -> None:
     assert cost_per_hour(TOY_CHIP, 29) == 29 * 37
     assert cost_per_hour(TOY_CHIP, 29, price=2.5) == 72.5
@@ -78,12 +84,19 @@ def test_activations_by_hand() -> None:
     # D 5, F 7, V 17, B 29: 2 x 29 x 5, 2 x 2 x 29 x 7, 4 x 29 x 17
     assert activation_bytes(TOY_MODEL, 29) == (290, 812, 1972)
     assert activation_bytes(TOY_MODEL, 29, activations="fp32", logits="bf16") == (580, 1624, 986)
+    for field in ("activations", "logits"):
+        with pytest.raises(ValueError, match=rf"^{field} must be one of .*, not 'int3'\.$"):
+            activation_bytes(TOY_MODEL, 29, **{field: "int3"})
 
 
 def test_hops_by_hand() -> None:
     assert [slice_hops((4, 8)), slice_hops((8, 8)), slice_hops((16, 16), wrap=True)] == [3 + 7, 14, 16]
     assert slice_hops((5, 3), wrap=True) == 3, "half way round a ring of five is two hops"
     assert slice_hops((1,)) == 0
+    for bad in ((), [4, 8], 8):
+        with pytest.raises(ValueError) as error:
+            slice_hops(bad)  # type: ignore[arg-type]
+        assert str(error.value) == f"shape must be a tuple of chips along each axis, not {bad!r}."
     assert hop_time(TOY_MODEL, 11, hop=0.5) == 4 * 3 * 11 * 0.5
     assert hop_time(TOY_MODEL, 11) == pytest.approx(132e-6)
 

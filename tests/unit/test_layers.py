@@ -14,7 +14,7 @@ PACKAGE = ROOT / "scaling"
 
 # Each floor may import from the floors below it and, within a floor, from a group further left.
 FLOORS = (
-    "units _array < chips models batching exercise questions",
+    "_array < units < chips models batching exercise questions",
     "deployment",
     "memory roofline < sharding < latency",
     "throughput < pareto disaggregation prefix calibration",

@@ -125,9 +125,50 @@ def test_config_defaults() -> None:
     plain = from_hf_config({**entries, "vocab_size": 17, "num_key_value_heads": None})
     assert (plain.kv_heads, plain.head_dim) == (11, 10)  # no grouping, and 110 / 11
     assert (plain.tied_embeddings, plain.context_window) == (False, 8192)
+    assert (plain.name, plain.source) == ("model", "config")
+    uneven = from_hf_config({**entries, "vocab_size": 17, "hidden_size": 115})
+    assert uneven.head_dim == 10  # as the library that writes such files divides
     more = {"head_dim": 13, "tie_word_embeddings": True, "max_position_embeddings": 19, "_name_or_path": "org/toy"}
     full = from_hf_config({**entries, "vocab_size": 17, **more})
     assert (full.head_dim, full.tied_embeddings, full.context_window, full.name) == (13, True, 19, "org/toy")
+
+
+def test_a_config_in_a_file_has_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(CONFIGS[LLAMA3_8B]))
+    assert (from_hf_config(path).name, from_hf_config(path).source) == ("mine.json", "config mine.json")
+    path.write_text(json.dumps(CONFIGS[LLAMA3_8B] | {"num_experts": 8}))
+    with pytest.raises(ValueError, match=r"^config mine\.json must be of a dense model, without 'num_experts'\.$"):
+        from_hf_config(path)
+    with pytest.raises(ValueError, match=r"^config must be of a dense model, without 'num_experts'\.$"):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": 8})
+
+
+@pytest.mark.parametrize("none", [None, 0, 0.0, False])
+def test_a_model_with_no_experts_is_dense(none: object) -> None:
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": none}).params == EXACT[LLAMA3_8B]
+    for some in (1, 8, True, "8", [8]):
+        with pytest.raises(ValueError, match="must be of a dense model, without 'num_experts'"):
+            from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": some})
+
+
+def test_a_long_path_is_shown_up_to_two_hundred_letters() -> None:
+    for n, shown in ((200, "x" * 200), (201, "x" * 197 + "...")):
+        with pytest.raises(FileNotFoundError) as error:
+            from_hf_config("x" * n)
+        assert str(error.value) == f"there is no config file at {shown}"
+
+
+def test_a_file_of_weights_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    for size, said in (
+        (10**7, "is not a JSON file"),
+        (10**7 + 1, "must be a config.json, not a file of 10,000,001 bytes"),
+    ):
+        with path.open("wb") as file:
+            file.truncate(size)
+        with pytest.raises(ValueError, match=rf"model\.safetensors {said}"):
+            from_hf_config(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from toys import TOY
+from toys import MEASURED, TOY
 
+from scaling.deployment import Efficiency
+from scaling.memory import max_batch
 from scaling.pareto import front
+from scaling.throughput import best_batch
 
 WIDE = replace(TOY, weights="fp32")
 
@@ -28,6 +32,16 @@ def test_nothing_fits() -> None:
 
 def test_without_context() -> None:
     assert front(WIDE, 0).batch[-1] == 8
+
+
+def test_a_cost_per_layer_takes_the_front_on_to_all_that_fit() -> None:
+    slow = replace(WIDE, efficiency=MEASURED)
+    assert front(slow, 41).batch == tuple(range(1, max_batch(slow, 41) + 1))
+    assert max_batch(slow, 41) > best_batch(slow, 41)
+    with pytest.raises(ValueError, match=r"^front needs one finite context above 0 .*, not 0\.$"):
+        front(slow, 0)  # no cache, so any batch fits
+    with pytest.raises(ValueError, match=r"^front needs .* no arrays, not "):
+        front(replace(WIDE, efficiency=Efficiency(layer_seconds=0.5)), np.array([41, 53]))
 
 
 @pytest.mark.parametrize("bad", [-1, "8", None])

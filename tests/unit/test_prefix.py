@@ -71,6 +71,15 @@ def test_words_are_shown_with_spaces_and_cut_when_they_are_many() -> None:
     tree = PrefixTree()
     tree.insert(range(100, 200))
     assert str(tree) == "100 101 102 103 ... 196 197 198 199 (100)"
+    for n, shown in ((9, "0 1 2 3 4 5 6 7 8"), (10, "0 1 2 3 ... 6 7 8 9")):  # cut where that is shorter
+        tree = PrefixTree()
+        tree.insert(range(n))
+        assert str(tree) == f"{shown} ({n})"
+    text = "abcdefghijklmnopqrstuvwxyzabcdefghijkl"
+    for n, shown in ((37, text[:37]), (38, f"{text[:18]} ... {text[-18:]}")):
+        tree = PrefixTree()
+        tree.insert(text[:n])
+        assert str(tree) == f"{shown!r} ({n})"
     tree = PrefixTree()
     tree.insert("You are a helpful assistant. Answer in one word.")
     assert str(tree) == "'You are a helpful  ... nswer in one word.' (48)"

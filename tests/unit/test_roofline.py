@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toys import TOY_CHIP, TOY_MODEL
@@ -22,6 +24,23 @@ def test_critical_batch_with_activations_by_hand() -> None:
     assert critical_batch(TOY_CHIP, "int4", matmul=(131, 137)) == pytest.approx(35_947_841 / 2 / 35_143_438, rel=1e-12)
     assert critical_batch(TOY_CHIP, "fp32", matmul=(131, 137)) == pytest.approx(35_947_841 * 4 / 35_143_438, rel=1e-12)
     assert critical_batch(TOY_CHIP, matmul=(131, 137)) > critical_batch(TOY_CHIP)
+
+
+def test_how_wide_is_wide_enough() -> None:
+    # D = F = 2: spare = 2 x 4 x W - C x 4 x 2 = 8 (W - C)
+    def square(bandwidth: float) -> float:
+        return critical_batch(replace(TOY_CHIP, bandwidth=bandwidth), matmul=(2, 2))
+
+    with pytest.raises(ValueError, match="wide enough"):
+        square(2003)
+    assert square(2003.0625) == 2003 * 4 * 2 / 0.5
+
+
+@pytest.mark.parametrize("bad", [(3,), (3, 4, 5), [3, 4], 3])
+def test_a_matmul_has_two_widths(bad: object) -> None:
+    with pytest.raises(ValueError) as error:
+        critical_batch(TOY_CHIP, matmul=bad)  # type: ignore[arg-type]
+    assert str(error.value) == f"matmul must be a pair of widths, (D, F), not {bad!r}."
 
 
 def test_attention_by_hand() -> None:

@@ -14,6 +14,12 @@ def test_link_bandwidth_by_hand(axes: int | None, wrap: bool, expected: float) -
     assert link_bandwidth(TOY_CHIP, axes=axes, wrap=wrap) == expected
 
 
+def test_all_axes_and_no_wrap_unless_said() -> None:
+    assert link_bandwidth(TOY_CHIP) == 303
+    assert link_bandwidth(TOY_CHIP, axes=2) == 202
+    assert link_bandwidth(TOY_CHIP, wrap=True) == 606
+
+
 def test_matmul_collective_time_by_hand() -> None:
     assert matmul_collective_time(TOY_CHIP, 31, 5) == pytest.approx(310 / 303, rel=1e-12)  # 2 x 31 x 5
     assert matmul_collective_time(TOY_CHIP, 31, 5, axes=2, wrap=True) == pytest.approx(310 / 404, rel=1e-12)

@@ -90,6 +90,17 @@ def test_batch_at_step_by_hand() -> None:
     assert batch_at_step(slow, 41, 11) == pytest.approx((11 - 2.25 - 2 * 39_520 / 29_261) / each, rel=1e-12)
 
 
+def test_batch_at_a_step_that_only_just_reads_the_weights() -> None:
+    just = 39_520 / 29_261
+    assert batch_at_step(WIDE, 0, just) == pytest.approx(2 * 116_029 / 29_261, rel=1e-12)  # no cache: the critical one
+    assert batch_at_step(WIDE, 41, just) == 0
+    assert batch_at_step(WIDE, 0, just * (1 - 1e-12)) == 0
+    np.testing.assert_allclose(batch_at_step(WIDE, np.array([0, 41]), just), [2 * 116_029 / 29_261, 0])
+    # A second of cache for each sequence is a cache like any other.
+    second = 29_261 / 624
+    assert batch_at_step(WIDE, second, just + 3) == pytest.approx(3, rel=1e-12)
+
+
 def test_best_batch_by_hand() -> None:
     assert best_batch(WIDE, 41) == 8  # ceil(7.93), and 9 would fit
     assert best_batch(WIDE, 53) == 7  # 250683 / 33072 = 7.58: memory binds
