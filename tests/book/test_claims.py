@@ -276,7 +276,7 @@ def test_the_page_shows_every_row_once() -> None:
 def test_a_link_goes_to_the_heading() -> None:
     section = SECTIONS["s02_memory"]
     link = claims_page.chapter_link(section, "Why not three cards", lambda docname: f"../{docname}.html")
-    assert link == '<a href="../book/02_memory.html#why-not-three-cards">2. Why not three cards</a>'
+    assert link == '<a href="../book/02_memory.html#why-not-three-cards">2.\u00a0Why not three cards</a>'
     assert "<a" not in claims_page.chapter_link(section, "Why not three cards", lambda docname: None)
 
 

@@ -59,7 +59,7 @@ def tab(chromium: Any) -> Iterator[Any]:
     context = chromium.new_context()
     tab = context.new_page()
     tab.add_init_script(WATCH)
-    tab.add_init_script(axe())
+    tab.add_init_script(axe() + "; axe.configure({rules: [{id: 'color-contrast', selector: '[data-look]'}]})")
     yield tab
     context.close()
 
@@ -133,21 +133,19 @@ ONE_OF_EACH_LOOK = """() => {
     seen.add(key);
   }
 }"""
-RUN = """([context, options]) => axe.run(context, {resultTypes: ['violations'], ...options}).then(
+RUN = """(options) => axe.run({resultTypes: ['violations'], preload: false, ...options}).then(
   (result) => result.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
   .flatMap((v) => v.nodes.map((n) => [v.id, n.target.join(' '), n.html.slice(0, 160)])))"""
 
 
 def findings(page: Any) -> list[list[str]]:
-    """Serious and critical ones, of both colour schemes."""
-    page.emulate_media(color_scheme="light")
+    """Serious and critical ones; of the dark, which differs in colours alone, those of contrast."""
     page.evaluate(THIN)
-    found = page.evaluate(RUN, ["body", {"rules": {"color-contrast": {"enabled": False}}}])
-    for scheme in ("light", "dark"):
+    found = []
+    for scheme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
         page.emulate_media(color_scheme=scheme)
         page.evaluate(ONE_OF_EACH_LOOK)
-        contrast = page.evaluate(RUN, [{"include": [["[data-look]"]]}, {"runOnly": ["color-contrast"]}])
-        found += [[f"{rule}, {scheme}", *rest] for rule, *rest in contrast]
+        found += [[f"{rule}, {scheme}", *rest] for rule, *rest in page.evaluate(RUN, options)]
     return [one for one in found if (one[0].split(",")[0], one[1]) not in THEMES_OWN]
 
 
@@ -165,7 +163,7 @@ def test_what_is_serious_is_seen(tab: Any, strict: str) -> None:
           '<img src="x.svg"><p style="color: #bbb; background: #fff">pale</p><button></button>')"""
     )
     seen = {rule for rule, *_ in findings(tab)}
-    assert {"image-alt", "button-name", "color-contrast, light", "color-contrast, dark"} <= seen
+    assert {"image-alt, light", "button-name, light", "color-contrast, light", "color-contrast, dark"} <= seen
 
 
 def test_the_policy_is_no_wider_than_it_must_be(strict: str, tab: Any) -> None:

@@ -35,6 +35,9 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
     "fits": lambda d, B, S, G, x: memory.fits(d, B, S),
     "max_batch": lambda d, B, S, G, x: memory.max_batch(d, S),
     "min_chips": lambda d, B, S, G, x: memory.min_chips(d, B, S),
+    "activation_bytes.residual": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).residual,
+    "activation_bytes.mlp": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).mlp,
+    "activation_bytes.logits": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).logits,
     "attention_flops": lambda d, B, S, G, x: roofline.attention_flops(d.model, S),
     "flops_per_dollar": lambda d, B, S, G, x: roofline.flops_per_dollar(d.chip, price=x),
     "bandwidth_per_dollar": lambda d, B, S, G, x: roofline.bandwidth_per_dollar(d.chip, price=x),
@@ -43,6 +46,7 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
     "matmul_collective_time": lambda d, B, S, G, x: sharding.matmul_collective_time(d.chip, B, d.model.d_model),
     "collective_time": lambda d, B, S, G, x: sharding.collective_time(d, B),
     "tp_limit": lambda d, B, S, G, x: sharding.tp_limit(d.chip, d.model.d_ff, batch=B + 1),
+    "hop_time": lambda d, B, S, G, x: sharding.hop_time(d.model, G, hop=x),
     "decode_step.compute": lambda d, B, S, G, x: decode_step(d, B, S).compute,
     "decode_step.cache": lambda d, B, S, G, x: decode_step(d, B, S).cache,
     "decode_step.collectives": lambda d, B, S, G, x: decode_step(d, B, S).collectives,
@@ -60,6 +64,12 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
     "batch_at_step": lambda d, B, S, G, x: throughput.batch_at_step(d, S, x),
     "best_batch": lambda d, B, S, G, x: throughput.best_batch(d, S),
     "best_batch, max_step": lambda d, B, S, G, x: throughput.best_batch(d, S, max_step=x),
+    "largest_batch": lambda d, B, S, G, x: throughput.largest_batch(d, S),
+    "largest_batch, max_step": lambda d, B, S, G, x: throughput.largest_batch(d, S, max_step=x),
+    "replicas_for": lambda d, B, S, G, x: throughput.replicas_for(d, 1000 * x, B + 1, S, G),
+    "prefill_chips": lambda d, B, S, G, x: throughput.prefill_chips(d, 1000 * x, S),
+    "prefill_chips, mfu": lambda d, B, S, G, x: throughput.prefill_chips(d, 10, S, mfu=x),
+    "cost_per_hour": lambda d, B, S, G, x: throughput.cost_per_hour(d.chip, B + 1, price=x),
     "cost_per_million_tokens": lambda d, B, S, G, x: throughput.cost_per_million_tokens(d, B, S),
     "cost_per_million_tokens, price": lambda d, B, S, G, x: throughput.cost_per_million_tokens(d, B, S, price=x),
     "eviction_rate.sequences": lambda d, B, S, G, x: disaggregation.eviction_rate(B, S, G).sequences,
@@ -68,8 +78,6 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
     "prefill_decode_ratio": lambda d, B, S, G, x: disaggregation.prefill_decode_ratio(x, 2 * x, B, G),
     "transfer_time": lambda d, B, S, G, x: disaggregation.transfer_time(d.model, S, 1e9 * x),
 }
-
-EXACT = {"max_batch", "min_chips", "fits", "best_batch", "best_batch, max_step"}
 
 every_function = pytest.mark.parametrize("name", BROADCASTING)
 few = settings(max_examples=6)  # as many functions are tried, each on a whole grid

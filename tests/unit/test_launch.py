@@ -247,7 +247,7 @@ def test_comments_hold_nothing_that_a_shell_acts_on() -> None:
 
 
 def test_names_of_ones_own_cannot_break_a_comment(stub: Any) -> None:
-    evil = replace(LLAMA3_70B, name="x'; touch oops; (\n#")
+    evil = replace(LLAMA3_70B, name="x'; touch oops; (#")
     d = replace(B70, model=evil, chip=replace(H100, name="$(touch oops)`"))
     command = sglang.launch_command(d, model_path="m", context=4096)
     calls, errors, status = stub(str(command), "bash")

@@ -169,7 +169,7 @@ def fresh(code: str) -> str:
 
 def test_importing_the_package_loads_no_widget() -> None:
     assert fresh("import sys, scaling.widgets; print('anywidget' in sys.modules, dir(scaling.widgets))") == (
-        "False ['Explorer', 'Progress', 'Quiz', 'Quizzes']"
+        "False ['Explorer', 'Progress', 'Quiz', 'Quizzes', 'Sweep']"
     )
 
 
