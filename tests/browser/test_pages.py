@@ -103,11 +103,19 @@ def answer(widget: Any, question: Question, right: bool) -> str:
     return said(feedback)
 
 
+def one_of_each(bank: tuple[Question, ...]) -> list[Question]:
+    """The last question of each kind; how each of them is graded, `test_quizzes` asks the same grader under Node."""
+    return list({type(question): question for question in bank}.values())
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_each_question_answered_not_at_all_wrong_and_right(chapter: str, open_page: Callable[..., Any]) -> None:
+def test_a_question_of_each_kind_answered_not_at_all_wrong_and_right(
+    chapter: str, open_page: Callable[..., Any]
+) -> None:
     page = open_page(chapter)
-    bank = questions(chapter)
-    assert page.locator(".sw-quiz").count() == len(bank)
+    assert page.locator(".sw-quiz").count() == len(questions(chapter))
+    bank = one_of_each(questions(chapter))
+    whole = len(questions(chapter))
     for question in bank:
         widget = quiz(page, question)
         widget.locator(".sw-main").click()
@@ -117,17 +125,17 @@ def test_each_question_answered_not_at_all_wrong_and_right(chapter: str, open_pa
         feedback = answer(widget, question, right=True)
         assert status(widget).startswith("✓ Right.") and feedback in status(widget)
     progress = page.locator(".sw-progress")
-    assert f"{len(bank)} of {len(bank)} answered right" in progress.inner_text()
+    assert f"{len(bank)} of {whole} answered right" in progress.inner_text()
 
     page.reload()
     page.wait_for_selector("html[data-widgets=ready]", state="attached")
     assert status(quiz(page, bank[0])).startswith("✓ Right."), "the answer was not remembered"
     progress.get_by_role("button", name="Clear my answers").click()
     progress.get_by_role("button", name="Keep them").click()
-    assert f"{len(bank)} of {len(bank)}" in progress.inner_text()
+    assert f"{len(bank)} of {whole}" in progress.inner_text()
     progress.get_by_role("button", name="Clear my answers").click()
     progress.get_by_role("button", name="Yes, clear them").click()
-    assert f"0 of {len(bank)}" in progress.inner_text()
+    assert f"0 of {whole}" in progress.inner_text()
     assert status(quiz(page, bank[0])) == ""
 
 

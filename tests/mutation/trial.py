@@ -161,8 +161,10 @@ def pytest_in_the_copy(tests: Iterable[str], plugins: list[Any], *, seconds: int
         done, status = os.waitpid(pid, os.WNOHANG)
     _ours.remove(pid)
     code = os.waitstatus_to_exitcode(status)
-    if code in (4, 5, 99):  # wrong arguments, no tests, a fault of the gate: none of them is a verdict
-        raise RuntimeError(f"pytest ended with {code} on {' '.join(tests)}:\n{_log().read_text()[-3000:]}")
+    # No tests, a fault of the gate, wrong arguments: none of them is a verdict. A test whose file does not load is one.
+    said = _log().read_text()
+    if code in (5, 99) or (code == 4 and "ERROR collecting" not in said):
+        raise RuntimeError(f"pytest ended with {code} on {' '.join(tests)}:\n{said[-3000:]}")
     return code
 
 

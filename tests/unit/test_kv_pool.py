@@ -316,6 +316,10 @@ def test_automatic_fraction_follows_its_terms() -> None:
     assert default_mem_fraction(replace(small, chip=replace(A100, device_memory=1000 * MiB))) == 0
     for chip in (H200, B200):
         assert 0.8 < default_mem_fraction(replace(d, chip=chip)) < 0.95
+    at, above = (replace(small, chip=replace(H100, device_memory=mib * MiB)) for mib in (61_440, 61_441))
+    least = round(1 - 10_240 / 61_441, 3)  # from one MiB above 60 GiB on
+    assert default_mem_fraction(above, chunked_prefill=2048) == least
+    assert default_mem_fraction(at, chunked_prefill=2048) > least
 
 
 # Nonsense -------------------------------------------------------------------------------------------------------------
