@@ -100,7 +100,7 @@ def test_a_nonsense_address_is_ignored(chromium: Any, site: str) -> None:
     page = chromium.new_page()
     address = f"{site}/book/03_latency.html"
     start = ready(page, address).get_by_label("Batch, slider").input_value()
-    for place in ("chip:nonsense,batch:-5,price:abc", "", "batch:1e999", "batch"):
+    for place in ("chip:nonsense,batch:-5,price:abc", "batch:1e999,batch"):
         explorer = ready(page, f"{address}#ex-03-latency={place}")
         assert explorer.get_by_label("Batch, slider").input_value() == start
     page.close()
