@@ -196,6 +196,12 @@ def test_static_takes_only_what_fits_to_the_end() -> None:
     assert calls(run([A, B], "static", pool=8))[0] == (4, 0, 0)
 
 
+def test_chunked_takes_a_prompt_that_fills_the_pool_and_none_beyond() -> None:
+    one = Request(prompt=4, output=1)
+    assert calls(run([one, one], "chunked", pool=8))[0] == (8, 0, 0)
+    assert calls(run([one, one], "chunked", pool=7))[0] == (4, 0, 0)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_nobody_overtakes(policy: str) -> None:
     """B does not fit beside A, and C, which would, stays behind B."""
@@ -205,6 +211,12 @@ def test_nobody_overtakes(policy: str) -> None:
 
 
 # What comes out ------------------------------------------------------------------------------------------------------
+
+
+def test_an_arrival_is_a_plain_float() -> None:
+    for given in (2, np.float32(2), np.array(2)):
+        arrival = Request(prompt=1, output=1, arrival=given).arrival  # type: ignore[arg-type]
+        assert type(arrival) is float and arrival == 2
 
 
 def test_times_of_a_request() -> None:
@@ -280,6 +292,10 @@ def test_step_times_can_be_numpys() -> None:
         (lambda: Request(prompt=1, output=1.5), "Request.output must be a whole number of at least 1, not 1.5"),  # type: ignore[arg-type]
         (lambda: Request(prompt=1, output=1, arrival=-1), "Request.arrival must be a finite number of at least 0"),
         (lambda: Request(prompt=1, output=1, arrival=math.inf), "Request.arrival must be a finite number"),
+        (
+            lambda: Request(prompt=1, output=1, arrival=np.array([1.5])),  # type: ignore[arg-type]
+            "Request.arrival must be a single number of at least 0, not array([1.5]).",
+        ),
         (lambda: Request(prompt=1, output=1, name=3), "Request.name must be a text, not 3"),  # type: ignore[arg-type]
     ],
 )
