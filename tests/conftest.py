@@ -37,6 +37,15 @@ def tool(*names: str) -> str:
     pytest.skip(reason)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One file that needs the built site comes first, the others last: what needs none runs beside the build."""
+    first: dict[Path, int] = {}
+    for item in items:
+        if "built" in getattr(item, "fixturenames", ()):
+            first.setdefault(item.path, len(first))
+    items.sort(key=lambda item: {None: 1, 0: 0}.get(first.get(item.path), 2))
+
+
 def _build(out: Path) -> None:
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
     command += ["-W", "-n", "--keep-going", "--quiet", "--path-output", str(out)]

@@ -25,6 +25,7 @@ def policy(site: Path) -> Policy:
     * Each inline script and each ``onclick`` is the theme's own and is allowed by its hash, not all of them at once.
     * ``blob:`` lets a page start the widgets that it stores, which also works from a folder, without a server.
     * Inline styles: widths that KaTeX computes for each formula, and the widgets' style sheets.
+    * ``data:`` for images: the filter that turns figures dark; from a folder no page may use one that is in a file.
     """
     scripts: set[str] = set()
     handlers: set[str] = set()
@@ -37,6 +38,7 @@ def policy(site: Path) -> Policy:
         "default-src": ["'self'"],
         "script-src": ["'self'", "blob:", "'unsafe-hashes'", *_hashes(scripts | handlers)],
         "style-src": ["'self'", "'unsafe-inline'"],
+        "img-src": ["'self'", "data:"],
     }
 
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+from collections import Counter
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,10 +19,15 @@ NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 HEAVIEST = 1.5e6
 
 
+@cache
+def read(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
 @pytest.fixture(params=PAGES)
 def page(request: pytest.FixtureRequest, built: Path) -> tuple[Path, BeautifulSoup]:
     path = built / f"{request.param}.html"
-    return path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    return path, read(path)
 
 
 def loaded(soup: BeautifulSoup) -> list[str]:
@@ -71,8 +78,8 @@ def test_every_plot_has_a_caption(page: tuple[Path, BeautifulSoup]) -> None:
 def test_one_main_heading_and_unique_ids(page: tuple[Path, BeautifulSoup]) -> None:
     path, soup = page
     assert len(soup.find_all("h1")) == 1
-    ids = [tag["id"] for tag in soup.select("[id]")]
-    twice = {one for one in ids if ids.count(one) > 1}
+    ids = Counter(tag["id"] for tag in soup.select("[id]"))
+    twice = {one for one, times in ids.items() if times > 1}
     assert not twice, f"{path.name}: {twice}"
 
 
@@ -99,7 +106,7 @@ def test_pages_are_light(page: tuple[Path, BeautifulSoup]) -> None:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_the_download_button_gives_the_notebook(notebook: Path, built: Path) -> None:
-    soup = BeautifulSoup((built / "book" / f"{notebook.stem}.html").read_text(encoding="utf-8"), "html.parser")
+    soup = read(built / "book" / f"{notebook.stem}.html")
     links = [a["href"] for a in soup.select("a[href$='.ipynb']") if "download" in " ".join(a.get("class", []))]
     assert links
     given = (built / "book" / links[0]).resolve().read_text(encoding="utf-8")
@@ -108,7 +115,7 @@ def test_the_download_button_gives_the_notebook(notebook: Path, built: Path) -> 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_widgets_leave_a_question_that_can_be_read_without_javascript(notebook: Path, built: Path) -> None:
-    soup = BeautifulSoup((built / "book" / f"{notebook.stem}.html").read_text(encoding="utf-8"), "html.parser")
+    soup = read(built / "book" / f"{notebook.stem}.html")
     source = notebook.read_text(encoding="utf-8")
     quizzes = soup.select(".scaling-fallback[data-widget=quiz]")
     assert len(quizzes) == len(set(re.findall(r'quiz\(\\"(.+?)\\"\)', source))) >= 5

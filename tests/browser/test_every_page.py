@@ -1,8 +1,7 @@
-"""Every page of the site, opened once: under its strict policy, as wide as a phone, with axe-core, light and dark."""
+"""Every page of the site, opened once: strict policy, a phone's width, questions answered, axe-core, light and dark."""
 
 import http.server
 import importlib.util
-import itertools
 import subprocess
 import sys
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answering import CHAPTERS, answer, one_of_each, questions, quiz, status
 from playwright.sync_api import TimeoutError
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +58,9 @@ def axe() -> str:
 def tab(chromium: Any) -> Iterator[Any]:
     context = chromium.new_context()
     tab = context.new_page()
+    tab.trouble = []
+    tab.on("pageerror", lambda error: tab.trouble.append(f"error: {error}"))
+    tab.on("console", lambda message: tab.trouble.append(message.text) if message.type == "error" else None)
     tab.add_init_script(WATCH)
     tab.add_init_script(axe() + "; axe.configure({rules: [{id: 'color-contrast', selector: '[data-look]'}]})")
     yield tab
@@ -65,7 +68,7 @@ def tab(chromium: Any) -> Iterator[Any]:
 
 
 def visit(tab: Any, address: str, press: str = "") -> list[str]:
-    """Opens a page; what the browser refuses up to the moment when its widgets are there."""
+    """Opens a page; what the browser refuses until its widgets are there and it has been dark."""
     tab.set_viewport_size({"width": 1280, "height": 900})
     tab.emulate_media(color_scheme="light")
     tab.goto(address)
@@ -76,11 +79,15 @@ def visit(tab: Any, address: str, press: str = "") -> list[str]:
             return ["the widgets did not start", *tab.evaluate("refused")]
     if press:
         tab.locator(press).first.evaluate("e => e.click()")
+    tab.emulate_media(color_scheme="dark")
+    tab.evaluate("() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))")
+    tab.emulate_media(color_scheme="light")
     return tab.evaluate("refused")
 
 
 @pytest.fixture(scope="module", params=PAGES)
 def page(request: pytest.FixtureRequest, tab: Any, strict: str) -> Any:
+    tab.trouble.clear()
     tab.refused = visit(tab, f"{strict}/{request.param}.html")
     return tab
 
@@ -99,6 +106,24 @@ def test_nothing_sticks_out_on_a_phone(page: Any) -> None:
     )
     page.set_viewport_size({"width": 1280, "height": 900})
     assert wide == []
+
+
+def test_a_question_of_each_kind_answered_not_at_all_wrong_and_right(page: Any) -> None:
+    chapter = page.url.rpartition("/")[2].removesuffix(".html")
+    bank = questions(chapter) if chapter in CHAPTERS else ()
+    assert page.locator(".sw-quiz").count() == len(bank)
+    some = one_of_each(bank)
+    for question in some:
+        widget = quiz(page, question)
+        widget.locator(".sw-main").click()
+        assert "Not checked" in status(widget)
+        feedback = answer(widget, question, right=False)
+        assert "Not yet" in status(widget) and feedback in status(widget)
+        feedback = answer(widget, question, right=True)
+        assert status(widget).startswith("✓ Right.") and feedback in status(widget)
+    if bank:
+        assert f"{len(some)} of {len(bank)} answered right" in page.locator(".sw-progress").inner_text()
+    assert page.trouble == []
 
 
 # What the theme does itself, by rule and element: why it stays.
@@ -150,9 +175,9 @@ def findings(page: Any) -> list[list[str]]:
 
 
 def test_nothing_serious_for_those_who_see_or_hear_otherwise(page: Any) -> None:
-    for quiz in page.locator(".sw-quiz").all()[:2]:  # a message of each, and a hint, are looked at too
-        quiz.locator("button.sw-main").click()
-        quiz.get_by_role("button", name="Hint 1 of 3").click()
+    for widget in page.locator(".sw-quiz").all()[:2]:  # a message of each, and a hint, are looked at too
+        widget.locator("button.sw-main").click()
+        widget.get_by_role("button", name="Hint 1 of 3").click()
     assert findings(page) == []
 
 
@@ -166,22 +191,26 @@ def test_what_is_serious_is_seen(tab: Any, strict: str) -> None:
     assert {"image-alt, light", "button-name, light", "color-contrast, light", "color-contrast, dark"} <= seen
 
 
-def test_the_policy_is_no_wider_than_it_must_be(strict: str, tab: Any) -> None:
-    whole, visits = _Strict.policy, itertools.count()
+def test_the_policy_is_no_wider_than_it_must_be(strict: str, chromium: Any) -> None:
+    whole = _Strict.policy
 
-    def again() -> list[str]:
-        return visit(
-            tab, f"{strict}/book/07_prefill_disaggregation.html?{next(visits)}", "[onclick]"
-        )  # not from the cache
+    def refused() -> list[str]:
+        context = chromium.new_context()  # with nothing from the visit before
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        seen = visit(page, f"{strict}/book/07_prefill_disaggregation.html", "[onclick]")
+        context.close()
+        return seen
 
-    assert again() == []
+    assert refused() == []
     needed = [("script-src", "blob:"), ("script-src", "'unsafe-hashes'"), ("style-src", "'unsafe-inline'")]
+    needed += [("img-src", "data:")]
     try:
         for name, source in needed:
             _Strict.policy = {**whole, name: [other for other in whole[name] if other != source]}
-            assert again(), f"{name} {source} is not needed"
+            assert refused(), f"{name} {source} is not needed"
         _Strict.policy = {**whole, "script-src": [s for s in whole["script-src"] if not s.startswith("'sha256-")]}
-        assert len([text for text in again() if text.startswith("script-src")]) > 3
+        assert len([text for text in refused() if text.startswith("script-src")]) > 3
     finally:
         _Strict.policy = whole
 

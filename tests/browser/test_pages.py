@@ -1,28 +1,15 @@
 """The built pages in a real Chromium with the network off: quizzes, figures in the dark, no script, no server."""
 
-import importlib
-import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from answering import CHAPTERS, answer, questions, quiz, said, status
 
-from scaling.questions import Multiple, Numeric, Ordering, Question, Single
-from scaling.units import GB, hour, ms, us
+from scaling.questions import Numeric, Single
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book"))
-CHAPTERS = {
-    path.stem: re.findall(r"from quizzes import (\w+) as bank", path.read_text(encoding="utf-8"))[0]
-    for path in sorted((ROOT / "book").glob("*.ipynb"))
-}
 pytestmark = pytest.mark.browser
-
-
-def questions(chapter: str) -> tuple[Question, ...]:
-    return importlib.import_module(f"quizzes.{CHAPTERS[chapter]}").QUESTIONS
 
 
 @pytest.fixture
@@ -49,94 +36,6 @@ def open_page(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert not trouble, trouble
-
-
-def quiz(page: Any, question: Question) -> Any:
-    texts = page.locator(".sw-quiz").all_inner_texts()
-    place = next(i for i, text in enumerate(texts) if said(question.prompt) in said(text))
-    return page.locator(".sw-quiz").nth(place)
-
-
-def status(widget: Any) -> str:
-    return " ".join(widget.locator(".sw-status").inner_text().split())
-
-
-def said(text: str) -> str:
-    return " ".join(text.split())
-
-
-def order(widget: Any, wanted: tuple[str, ...]) -> None:
-    """Put the items in the wanted order with the buttons, as a keyboard user does."""
-    for place, item in enumerate(wanted):
-        for _ in wanted:
-            shown = [text.strip() for text in widget.locator("li > span").all_inner_texts()]
-            if shown.index(item) == place:
-                break
-            widget.get_by_role("button", name=f"Move up: {item}", exact=True).press("Enter")
-
-
-SIZES = {"ms": ms, "us": us, "GB": GB, "USD/h": 1 / hour}
-
-
-def answer(widget: Any, question: Question, right: bool) -> str:
-    """Give a right or a known wrong answer; returns the feedback that it should get."""
-    if isinstance(question, Single):
-        choice = next(option for option in question.options if option.correct is right)
-        widget.locator("[type=radio]").nth(question.options.index(choice)).check()
-        feedback = choice.feedback
-    elif isinstance(question, Multiple):
-        chosen = [i for i, option in enumerate(question.options) if option.correct is right]
-        for i in range(len(question.options)):
-            widget.locator("[type=checkbox]").nth(i).set_checked(i in chosen)
-        feedback = "" if right else question.options[chosen[0]].feedback
-    elif isinstance(question, Ordering):
-        trap = question.traps[0] if question.traps else None
-        wanted = question.items if right else trap.order if trap else question.items[::-1]
-        order(widget, wanted)
-        feedback = question.right if right else trap.feedback if trap else question.other
-    else:
-        value = question.answer if right else question.traps[0].value
-        size = SIZES.get(question.unit, 1.0)
-        widget.locator("[type=text]").fill(f"{value / size!r} {question.unit}")
-        feedback = "" if right else question.traps[0].feedback
-    widget.locator(".sw-main").click()
-    return said(feedback)
-
-
-def one_of_each(bank: tuple[Question, ...]) -> list[Question]:
-    """The last question of each kind; how each of them is graded, `test_quizzes` asks the same grader under Node."""
-    return list({type(question): question for question in bank}.values())
-
-
-@pytest.fixture(scope="module")
-def tab(chromium: Any) -> Iterator[Any]:
-    """One page for all chapters: what the site has in common is loaded once."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    tab = context.new_page()
-    tab.trouble = []
-    tab.on("pageerror", lambda error: tab.trouble.append(f"error: {error}"))
-    tab.on("console", lambda message: tab.trouble.append(message.text) if message.type == "error" else None)
-    yield tab
-    context.close()
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_question_of_each_kind_answered_not_at_all_wrong_and_right(chapter: str, tab: Any, site: str) -> None:
-    tab.goto(f"{site}/book/{chapter}.html")
-    tab.wait_for_selector("html[data-widgets=ready]", state="attached")
-    bank = questions(chapter)
-    assert tab.locator(".sw-quiz").count() == len(bank)
-    some = one_of_each(bank)
-    for question in some:
-        widget = quiz(tab, question)
-        widget.locator(".sw-main").click()
-        assert "Not checked" in status(widget)
-        feedback = answer(widget, question, right=False)
-        assert "Not yet" in status(widget) and feedback in status(widget)
-        feedback = answer(widget, question, right=True)
-        assert status(widget).startswith("✓ Right.") and feedback in status(widget)
-    assert f"{len(some)} of {len(bank)} answered right" in tab.locator(".sw-progress").inner_text()
-    assert tab.trouble == []
 
 
 def test_answers_are_remembered_until_they_are_cleared(open_page: Callable[..., Any]) -> None:
