@@ -20,14 +20,14 @@ def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str 
     return maximum(0.0, copies - 1.0) * S * model.kv_bytes_per_token(kv)
 
 
-@dataclass(eq=False)
+@dataclass
 class _Node:
     """A run of whole pages. `locks`: how many running requests stand on it; `used`: when it was last walked over."""
 
     tokens: tuple[Hashable, ...]
     children: dict[tuple[Hashable, ...], "_Node"] = field(default_factory=dict)
     locks: int = 0
-    used: int = 0
+    used: int = field(init=False)
 
 
 class PrefixTree:
@@ -73,7 +73,8 @@ class PrefixTree:
         rest = tuple(tokens[there : len(tokens) - len(tokens) % self.page_size])
         if rest:
             parent = path[-1] if path else self._root
-            parent.children[rest[: self.page_size]] = _Node(rest, used=self._clock)
+            parent.children[rest[: self.page_size]] = leaf = _Node(rest)
+            leaf.used = self._clock
             self.tokens += len(rest)
         return len(rest)
 

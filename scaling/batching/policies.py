@@ -46,13 +46,13 @@ class Limits:
 Plan: TypeAlias = list[tuple[Job, int]]
 
 
-@dataclass(eq=False)
+@dataclass
 class Server:
     """One pool of cache, and the requests that have tokens in it."""
 
     limits: Limits
     queue: deque[Job]
-    now: float = 0.0
+    now: float = field(init=False)  # the schedule sets the clock before it asks for a plan
     running: list[Job] = field(default_factory=list)
     landing: list[Job] = field(default_factory=list)  # room is kept for their caches, which come from another server
     peer: "Server | None" = None  # the server that room is kept on

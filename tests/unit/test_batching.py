@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from scaling import batching
 from scaling.batching import POLICIES, Request, RequestTimes, Span, Timeline, timeline
+from scaling.batching.policies import Limits
 
 Calls = list[tuple[int, int, int]]
 
@@ -219,8 +221,18 @@ def test_an_arrival_is_a_plain_float() -> None:
         assert type(arrival) is float and arrival == 2
 
 
+def test_requests_and_limits_are_frozen_and_take_keywords_only() -> None:
+    for record in (Request(prompt=1, output=1), Limits(max_batch=1, pool=1, chunk=1, reserve=0)):
+        for name, value in vars(record).items():
+            with pytest.raises(FrozenInstanceError):
+                setattr(record, name, value)
+        with pytest.raises(TypeError, match="positional argument"):
+            type(record)(*vars(record).values())  # type: ignore[misc]
+
+
 def test_times_of_a_request() -> None:
     one = RequestTimes(5.0, (8.0, 10.0, 17.0))
+    assert one == RequestTimes(5.0, (8.0, 10.0, 17.0), preempted=(), recomputed=0)
     assert (one.first_token, one.last_token, one.ttft, one.latency) == (8, 17, 3, 12)
     assert (one.tpot, one.longest_gap) == (4.5, 7)
     assert math.isnan(RequestTimes(5.0, (8.0,)).tpot) and RequestTimes(5.0, (8.0,)).longest_gap == 0

@@ -42,7 +42,7 @@ def test_saved_bytes_broadcasts() -> None:
 
 def test_three_requests_with_a_common_beginning() -> None:
     tree = PrefixTree()
-    assert tree.match("the cat sat") == 0
+    assert tree.hit_rate == 0 and tree.match("the cat sat") == 0
     assert [tree.insert(s) for s in ("the cat sat", "the cow", "a dog", "the cat sat", "the c")] == [11, 2, 5, 0, 0]
     assert tree.tokens == 18
     assert [tree.match(s) for s in ("the cat slept", "the cow", "the", "dog", "")] == [9, 7, 3, 0, 0]
