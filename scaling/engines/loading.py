@@ -16,7 +16,8 @@ def parallel_ways(model: Model) -> tuple[int, ...]:
 
 
 def chip_token_bytes(d: Deployment) -> float:
-    """Cache bytes that one token takes on one chip: ``token_bytes = 2 L H b_kv max(1, K / N)``. [B]
+    """Cache bytes that one token takes on one chip: ``token_bytes = 2 L H b_kv max(1, K / N)``.
+    [B/token per chip]
 
     Beyond K ways the heads are stored more than once, and a chip's share no longer shrinks.
     Leaves out the scales of a quantised cache: errs low.
@@ -32,7 +33,7 @@ def chip_token_bytes(d: Deployment) -> float:
 
 
 def loaded_weight_bytes(d: Deployment) -> float:
-    """Weight bytes on one chip, as an engine loads them. [B]
+    """Weight bytes on one chip, as an engine loads them. [B per chip]
 
     ``weights = (P b_w + P_rest max(0, 2 - b_w) + 2 L D H b_w (max(K, N) - K)) / N``: quantisation takes the matmuls of
     the layers; embeddings and norms, the rest, stay in 16 bits. Beyond K ways the key and value projections are stored

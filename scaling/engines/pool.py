@@ -24,11 +24,11 @@ from scaling.units import GiB
 class KvPool(NamedTuple):
     """The pool an engine allocates.
 
-    `tokens` it holds, `bytes` over the whole deployment, `per_chip_bytes` on each chip.
-    `concurrency`: requests of `context` tokens at once, as vLLM prints it, not rounded.
-    `budget`: bytes per chip the engine finds for the pool. Negative when there is no room; the pool is then empty.
-    `token_bytes`: what one token takes on one chip. `pages` of `page_size` tokens each.
-    `fraction` used, and the `minimum_fraction` above which the budget is positive (NaN where no fraction counts).
+    `tokens` it holds [tokens], `bytes` over the whole deployment [B], `per_chip_bytes` on each chip [B per chip].
+    `concurrency`: requests [sequences] of `context` [tokens per sequence] at once, as vLLM prints it, not rounded.
+    `budget`: what the engine finds for the pool [B per chip]. Negative when there is no room; the pool is then empty.
+    `token_bytes`: what a token takes on one chip [B/token per chip]. `pages` [-] of `page_size` [tokens] each.
+    `fraction` used [-], `minimum_fraction` above which the budget is positive [-]; NaN where no fraction counts.
     """
 
     tokens: Array
@@ -80,12 +80,13 @@ def sglang_pool(
 
         pool = free_after - (1 - m) free_before    tokens = page * floor(pool / (page * token_bytes))
 
-    `free_before_load`, `free_after_load`: free memory per chip around loading, the least of the ranks [B]; if not
+    `free_before_load`, `free_after_load`: free memory around loading, the least of the ranks [B per chip]; if not
     given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
-    `weights`: loaded per chip; `loaded_weight_bytes` if not given. [B]
+    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
     `mem_fraction_static`: share m of the memory **free before loading**, for weights and pool; else SGLang's own. [-]
-    `context`: tokens of one request for `concurrency`; the model's window if not given.
-    `token_bytes`: per token and chip, for a cache that `Model` does not describe, such as a latent one. [B]
+    `page_size`, `max_total_tokens`: of a page, and of the pool at most. [tokens]
+    `context`: of one request for `concurrency`; the model's window if not given. [tokens per sequence]
+    `token_bytes`: for a cache that `Model` does not describe, such as a latent one. [B/token per chip]
 
     Leaves out activations, graphs and communication, which take the rest of the memory if it is enough: errs high.
 
@@ -120,8 +121,8 @@ def mini_sglang_pool(
         pool = floor(m free_before) - (free_before - free_after)    tokens = page * floor(pool / (page * token_bytes))
 
     The arguments are those of `sglang_pool`, except that of several ranks the one with the **most** free memory counts;
-    ranks that differ by more than 2 GiB are refused by the engine. `memory_ratio`: the share m. It needs two pages to
-    start.
+    ranks that differ by more than 2 GiB are refused by the engine. `memory_ratio`: the share m. [-] It needs two pages
+    to start.
 
     Leaves out what activations and graphs need, as `sglang_pool` does: errs high.
 
@@ -154,12 +155,15 @@ def vllm_pool(
 
         pool = u total - weights - activations - graphs - the rest    tokens = page * floor(pool / (page * token_bytes))
 
-    All per chip [B]; the rank with the least room decides.
-    `total_memory`: of the device, as it reports. `gpu_memory_utilization`: share u of it for **everything**.
-    `weights`: as loaded; `loaded_weight_bytes` if not given.
-    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs and 5.7 GiB with 8 ways on H200.
-    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. `graphs`: subtracted since 0.21.0.
-    `max_model_len`: tokens of one request; the model's window if not given.
+    The rank with the least room decides.
+    `total_memory`: of the device, as it reports. [B per chip]
+    `gpu_memory_utilization`: share u of it for **everything**. [-]
+    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
+    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs, 5.7 GiB with 8 ways on H200. [B per chip]
+    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. [B per chip]
+    `graphs`: subtracted since 0.21.0. [B per chip]
+    `block_size`: of a page. [tokens]
+    `max_model_len`: of one request; the model's window if not given. [tokens per sequence]
 
     Exact for what a start-up log states; what it does not state has to be estimated, which errs both ways.
 
@@ -200,8 +204,8 @@ def megatron_pool(
 
         tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
 
-    `buffer`: per chip, ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
-    [B] The cache is kept in the dtype of the parameters: set `kv` to it.
+    `buffer`: ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
+    [B per chip] `block_size`: of a page. [tokens] The cache is kept in the dtype of the parameters: set `kv` to it.
 
     Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
 
@@ -221,14 +225,14 @@ def pool_from_bytes(
     context: int | None = None,
     token_bytes: float | None = None,
 ) -> KvPool:
-    """Tokens in so many bytes per chip, in whole pages. [tokens]
+    """Tokens in a `budget` of bytes, in whole pages. [tokens]
 
     ::
 
         tokens = page * max(0, floor(budget / (page * token_bytes)))
 
-    The second half of every engine's sum, and what vLLM's ``--kv-cache-memory-bytes`` gives. The arguments are those of
-    `sglang_pool`.
+    The second half of every engine's sum, and what vLLM's ``--kv-cache-memory-bytes`` gives. `budget` [B per chip]; the
+    other arguments are those of `sglang_pool`.
 
     Exact for pages of that size.
 
