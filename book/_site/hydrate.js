@@ -109,7 +109,22 @@
     });
     await Promise.all(shown);
     document.documentElement.dataset.widgets = "ready";
+    arrive();
   }
+
+  /** Widgets and figures are taller than what stood in for them, so what the address points to has moved on. */
+  function arrive() {
+    const [visit] = performance.getEntriesByType("navigation");
+    if (visit?.type !== "navigate" || moved) return;
+    document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
+  }
+
+  // From its first own move on the page is the reader's, and a page that was left and comes back is where it was.
+  let moved = false;
+  for (const move of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(move, () => (moved = true), { once: true, passive: true });
+  }
+  addEventListener("load", arrive, { once: true });
 
   // "interactive" comes before the theme's deferred scripts have run; DOMContentLoaded only after them
   if (document.readyState === "loading") document.addEventListener("readystatechange", main, { once: true });

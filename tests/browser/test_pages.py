@@ -110,6 +110,20 @@ def test_without_javascript_the_question_and_a_folded_solution_are_there(open_pa
         assert said(question.solution) in said(block.inner_text())
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_to_a_heading_ends_there(width: int, open_page: Callable[..., Any], site: str) -> None:
+    """The widgets above it start later, and are taller than what stood in for them."""
+    page = open_page("02_memory", width, address=f"{site}/book/02_memory.html#what-else-sits-in-memory")
+    place = "() => document.querySelector(':target > h2').getBoundingClientRect().top"
+    page.wait_for_timeout(1000)
+    assert 40 < page.evaluate(place) < 120
+    page.mouse.wheel(0, -5000)
+    page.wait_for_timeout(300)
+    page.reload()
+    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    assert page.evaluate(place) > 900  # where the reader had gone
+
+
 def test_from_a_folder_without_a_server(built: Path, open_page: Callable[..., Any]) -> None:
     page = open_page("02_memory", address=(built / "book" / "02_memory.html").as_uri())
     question = questions("02_memory")[0]
