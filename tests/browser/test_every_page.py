@@ -130,11 +130,11 @@ def test_a_question_of_each_kind_answered_not_at_all_wrong_and_right(page: Any) 
 THEMES_OWN: dict[tuple[str, str], str] = {}
 
 # A page has thousands of elements, most of which are like the one before: rows of a table, words of a program, entries
-# of an index, the boxes inside a formula (of which screen readers are not told). Some of each are looked at, and of
-# the texts that look alike, same colours all the way up, size and weight, one.
+# of an index. Some of each are looked at, and of the texts that look alike, same colours all the way up, size and
+# weight, one.
 THIN = """() => {
   document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important; }</style>');
-  const alike = '.katex-html > *, tbody tr:nth-child(n + 9), section:has(> dl.formula):nth-of-type(n + 4)'
+  const alike = 'tbody tr:nth-child(n + 9), section:has(> dl.formula):nth-of-type(n + 4)'
     + ', dl.py:nth-of-type(n + 4), .genindextable li:nth-child(n + 4)';
   document.querySelectorAll(alike).forEach((e) => e.remove());
   const seen = new Set();
