@@ -4,6 +4,7 @@ Vendor headlines often count 2:4 sparsity; the rates here are dense, which is ha
 Prices are per chip and hour, on demand, and go out of date first: pass your own with ``dataclasses.replace``.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -60,7 +61,7 @@ class Chip:
         for size in self.slices:
             whole("Chip.slices", size)
         nonnegative("Chip.price", self.price)
-        if isinstance(self.price, float) and self.price == float("inf"):
+        if isinstance(self.price, float) and self.price == math.inf:
             raise ValueError(f"Chip.price must be a finite number of at least 0, not {self.price!r}.")
 
     def rate(self, compute: str) -> float:

@@ -89,7 +89,7 @@ def timeline(
             f"chunk must be at least max_batch ({max_batch}), a token of each running request, not {chunk}."
         )
     if sum(r.output + r.prompt / limits.chunk for r in requests) > _MOST_STEPS:
-        raise ValueError(f"requests must need at most {_MOST_STEPS} steps: a timeline is for a few of them.")
+        raise ValueError(f"requests must need at most {_MOST_STEPS:,} steps: a timeline is for a few of them.")
     return _Run(tuple(requests), policy, limits, step_time, transfer_time).timeline()
 
 
@@ -160,7 +160,7 @@ class _Run:
             kind = "prefill" if not job.decoding else step.kind if job.left else "held"
             job.spans.append(Span(step.start, step.end, kind, job.index, tokens, step.server))
             job.cached += tokens
-            if kind != "held" and not job.due:
+            if not job.due:
                 if self.policy == "disaggregated" and not job.decoding:
                     self.transfer(job)
                 else:

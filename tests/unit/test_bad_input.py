@@ -87,10 +87,17 @@ def test_a_text_within_a_sentence_prints_and_ends() -> None:
 
 @pytest.mark.parametrize("bad", [None, 5, b"name", "two\nlines", "\x1b[31m", "x" * 101])
 def test_a_name_is_a_text_of_one_line(bad: Any) -> None:
-    said = "name must be a text of one line and at most 100 characters, not "
+    said = f"name must be a text of one line and at most 100 characters, not {xp.shown(bad)}."
     sentence(lambda: replace(TOY_CHIP, name=bad), f"Chip.{said}")
     sentence(lambda: replace(TOY_MODEL, name=bad), f"Model.{said}")
     assert replace(TOY_CHIP, name="x" * 100).name == "x" * 100
+
+
+def test_a_bool_of_either_numpy_is_one() -> None:
+    older = type("bool_", (), {"__repr__": lambda self: "older"})()  # what NumPy called its own up to version 1
+    for value in (True, False, np.True_, older):
+        assert xp.flag("metrics", value) is value
+    sentence(lambda: xp.flag("metrics", type("boolean", (), {"__repr__": lambda _: "no"})()), "metrics must be True or")
 
 
 @pytest.mark.parametrize("bad", [np.float64, float, np.ma.masked, np.array([(1, 2.0)], dtype="i,f")])

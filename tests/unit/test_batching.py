@@ -215,6 +215,18 @@ def test_nobody_overtakes(policy: str) -> None:
 # What comes out ------------------------------------------------------------------------------------------------------
 
 
+def test_a_chunk_has_8192_tokens_if_nothing_is_said() -> None:
+    t = timeline([Request(prompt=10_000, output=1)], policy="chunked", step_time=seconds, max_batch=1)
+    assert calls(t) == [(8192, 0, 0), (1808, 0, 8192)]
+
+
+def test_as_many_steps_as_a_picture_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching.schedule, "_MOST_STEPS", 4)
+    assert len(run([Request(prompt=8, output=3)], "chunked").steps) == 3
+    with pytest.raises(ValueError, match=r"^requests must need at most 4 steps"):
+        run([Request(prompt=8, output=4)], "chunked")
+
+
 def test_an_arrival_is_a_plain_float() -> None:
     for given in (2, np.float32(2), np.array(2)):
         arrival = Request(prompt=1, output=1, arrival=given).arrival  # type: ignore[arg-type]
@@ -293,13 +305,19 @@ def test_step_times_can_be_numpys() -> None:
         (lambda: run([A], "chunked", chunk=0), "chunk must be a whole number of at least 1, not 0"),
         (lambda: run([A], "chunked", chunk=2, max_batch=3), "chunk must be at least max_batch (3)"),
         (lambda: run([A], "continuous", reserve=0), "reserve must be a share above 0 and at most 1, not 0"),
-        (lambda: run([A], "static", step_time=1.0), "step_time must be a function"),
+        (
+            lambda: run([A], "static", step_time=1.0),
+            "step_time must be a function of three counts that gives seconds, not 1.0.",
+        ),
         (lambda: run([A], "static", step_time=lambda *_: -1.0), "step_time must be a finite number of at least 0"),
         (lambda: run([A], "static", step_time=lambda *_: math.nan), "step_time must be a finite number"),
         (lambda: run([A], "disaggregated", transfer_time=lambda _: math.inf), "transfer_time must be a finite number"),
-        (lambda: run([A], "disaggregated", transfer_time=1.0), "transfer_time must be a function"),
-        (lambda: run([Request(prompt=1, output=10**9)], "static"), "requests must need at most 100000 steps"),
-        (lambda: run([Request(prompt=10**9, output=1)], "continuous"), "requests must need at most 100000 steps"),
+        (
+            lambda: run([A], "disaggregated", transfer_time=1.0),
+            "transfer_time must be a function of a count that gives seconds, not 1.0.",
+        ),
+        (lambda: run([Request(prompt=1, output=10**9)], "static"), "requests must need at most 100,000 steps"),
+        (lambda: run([Request(prompt=10**9, output=1)], "continuous"), "requests must need at most 100,000 steps"),
         (lambda: Request(prompt=0, output=1), "Request.prompt must be a whole number of at least 1, not 0"),
         (lambda: Request(prompt=1, output=1.5), "Request.output must be a whole number of at least 1, not 1.5"),  # type: ignore[arg-type]
         (lambda: Request(prompt=1, output=1, arrival=-1), "Request.arrival must be a finite number of at least 0"),
