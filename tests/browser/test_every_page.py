@@ -96,9 +96,10 @@ def test_works_under_the_policy(page: Any) -> None:
     assert page.refused == []
 
 
-def test_nothing_sticks_out_on_a_phone(page: Any) -> None:
-    page.set_viewport_size({"width": 390, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_nothing_sticks_out_on_a_phone_or_a_tablet(page: Any) -> None:
+    for width in (1024, 800, 320, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     wide = page.evaluate(
         """() => [...document.querySelectorAll('.scaling-widget, .scroll-table, .cell_output img, article table')]
         .map(e => e.closest('.scroll-table, .pst-scrollable-table-container, .sx-table') ?? e)
