@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scaling import B200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Deployment
-from scaling.engines import Command, megatron, mini_sglang, sglang, vllm
+from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
 from scaling.units import GB, GiB, ms
 
 SCRIPT = Path(__file__).parents[1] / "data" / "launch_commands.sh"
@@ -167,12 +167,32 @@ def test_fp8_arithmetic_that_is_counted_is_not_news() -> None:
             assert not [note for note in notes if "multiplies" in note]
 
 
-def test_engines_are_frozen_and_take_keywords_only() -> None:
-    values = [getattr(sglang.SGLANG, field.name) for field in fields(sglang.SGLANG)]
+def test_weights_of_four_bits_are_not_made_while_loading() -> None:
+    four = Deployment(model=LLAMA3_70B, chip=B200, weights="fp4", kv="fp4", compute="fp4")
+    for start in (sglang.launch_command, vllm.launch_command):
+        with pytest.raises(ValueError, match=r"^model_path must name a checkpoint stored in fp4: "):
+            start(four)
+
+
+def test_sizes_have_three_digits_or_all_of_them() -> None:
+    sizes = {99.4: "99.4 GB", 99.5: "100 GB", 141.1: "141 GB", 1234.0: "1,234 GB"}
+    assert {size: rules.gb(size * GB) for size in sizes} == sizes
+
+
+def test_a_long_word_of_a_comment_stays_whole() -> None:
+    word = "x" * 100
+    command = Command(engine="E", version="1", date="2026", program=("e",), notes=(f"see {word}",))
+    assert f"# see\n#   {word}\n" in str(command)
+
+
+@pytest.mark.parametrize("record", [sglang.SGLANG, sglang.launch_command(B8)], ids=lambda r: type(r).__name__)
+def test_records_are_frozen_and_take_keywords_only(record: Any) -> None:
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
     with pytest.raises(TypeError, match="positional argument"):
-        type(sglang.SGLANG)(*values)
-    with pytest.raises(FrozenInstanceError):
-        sglang.SGLANG.name = "other"  # type: ignore[misc]
+        type(record)(*values.values())
+    for name, value in values.items():
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, name, value)
 
 
 @pytest.mark.parametrize("engine", [sglang, vllm, megatron, mini_sglang])

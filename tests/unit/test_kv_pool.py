@@ -149,6 +149,25 @@ def test_sglang_pages_and_cap() -> None:
     assert sglang_pool(TWO, **AROUND, max_total_tokens=99).tokens == 5
 
 
+def test_a_page_is_a_token_if_nothing_is_said() -> None:
+    assert sglang_pool(TWO, **AROUND).page_size == 1
+    assert mini_sglang_pool(TWO, free_before_load=5701, free_after_load=5001).page_size == 1
+    assert pool_from_bytes(TWO, 3 * 312).tokens == pool_from_bytes(TWO, 3 * 312).pages == 3
+
+
+def test_one_request_fits_where_one_is_all_that_fits() -> None:
+    assert pool_from_bytes(TWO, 3 * 312, context=3).fits and not pool_from_bytes(TWO, 3 * 312, context=4).fits
+
+
+def test_loading_that_takes_nothing_leaves_all() -> None:
+    assert sglang_pool(TWO, free_before_load=624, free_after_load=624, mem_fraction_static=1.0).tokens == 2
+    many = np.array([624, 936])
+    assert sglang_pool(TWO, free_before_load=many, free_after_load=many, mem_fraction_static=1.0).tokens.tolist() == [
+        2,
+        3,
+    ]
+
+
 def test_vllm_by_hand() -> None:
     out = vllm_pool(TWO, **PARTS, gpu_memory_utilization=0.75, block_size=2, max_model_len=5)
     assert out.budget == 2595
