@@ -113,7 +113,7 @@ def _numeric(value: Array) -> bool:
         return isinstance(value, float) or abs(value) <= _LARGEST
     dtype = getattr(value, "dtype", None)
     # Half precision ends at 65504: a batch times a context would silently be infinite.
-    return dtype is not None and getattr(dtype, "kind", "f") in "iuf" and str(dtype) != "float16"
+    return dtype is not None and getattr(dtype, "kind", "f") in ("i", "u", "f") and str(dtype) != "float16"
 
 
 def shown(value: object) -> str:

@@ -89,6 +89,17 @@ def test_an_array_of_another_library_is_left_to_it_wherever_it_stands() -> None:
         assert xp.where(*values)[0] == "where"
 
 
+def test_a_dtype_that_says_nothing_of_its_kind_is_let_through() -> None:
+    """As PyTorch's, which have names of their own; what is not a number fails in that library."""
+    for kind, taken in ({}, True), ({"kind": "u"}, True), ({"kind": "c"}, False), ({"kind": ""}, False):
+        value = SimpleNamespace(dtype=SimpleNamespace(**kind))
+        assert xp._numeric(value) is taken
+    largest = int(float_info.max)
+    assert xp.positive("x", largest) == largest
+    with pytest.raises(ValueError, match=r"^x must be a finite number above 0, not a whole number beyond any float\.$"):
+        xp.positive("x", largest + 1)
+
+
 def test_only_numbers_become_plain() -> None:
     for value in (np.float64(2.5), np.array(2.5)):
         assert type(xp.plain(value)) is float and xp.plain(value) == 2.5

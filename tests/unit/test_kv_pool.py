@@ -13,7 +13,7 @@ from toys import TOY, TOY_CHIP
 from scaling.chips import A100, B200, H100, H200
 from scaling.deployment import Deployment
 from scaling.engines import pool
-from scaling.engines.loading import chip_token_bytes, parallel_ways
+from scaling.engines.loading import chip_token_bytes, default_chunk, parallel_ways
 from scaling.engines.pool import (
     default_mem_fraction,
     loaded_weight_bytes,
@@ -339,6 +339,29 @@ def test_automatic_fraction_follows_its_terms() -> None:
     least = round(1 - 10_240 / 61_441, 3)  # from one MiB above 60 GiB on
     assert default_mem_fraction(above, chunked_prefill=2048) == least
     assert default_mem_fraction(at, chunked_prefill=2048) > least
+
+
+# GPU memory in MiB up to which; tokens of a chunk; decode batch in a graph below four ways, and from four on.
+SGLANG_BY_MEMORY = (
+    (20_480, 2048, 8, 8),
+    (35_840, 4096, 48, 160),
+    (61_440, 4096, 32, 160),
+    (163_840, 8192, 256, 512),
+    (math.inf, 16_384, 512, 512),
+)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3, 4, 8])
+def test_automatic_fraction_on_either_side_of_each_step(ways: int) -> None:
+    """Seen over 200 MiB, since three digits of a fraction hide less than that."""
+    for edge in (20_480, 35_840, 61_440, 163_840, 250_000):
+        for memory in range(edge - 100, edge + 100):
+            _, chunk, few, many = next(row for row in SGLANG_BY_MEMORY if memory < row[0])
+            kept = 512 + 1.5 * chunk + 128 * ways + 2 * (few if ways < 4 else many) + 8 * 58
+            kept = max(kept, 10_240) if memory > 61_440 else kept
+            d = replace(TOY, chip=replace(TOY_CHIP, device_memory=memory * MiB), chips=ways)
+            assert default_mem_fraction(d) == round((memory - kept) / memory, 3)
+            assert default_chunk(d) == chunk
 
 
 # Nonsense -------------------------------------------------------------------------------------------------------------
