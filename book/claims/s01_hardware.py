@@ -4,7 +4,7 @@ from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, 
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT, TPU_V5P_TEXT
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
-from scaling.memory import min_chips
+from scaling.memory import max_batch, min_chips
 from scaling.models import LLAMA3_70B
 from scaling.roofline import bandwidth_per_dollar, flops_per_dollar, memory_per_dollar_hour
 from scaling.units import hour
@@ -15,9 +15,14 @@ slice16 = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, params="nomi
 
 # fmt: off
 SECTION = Section("12.1", "Hardware", "01_hardware", (
-    claim("1-measure", "10", "", decode_step(node, 1, 8192).bound == "compute", ERRATUM,
-          "Inference hardware is chosen by FLOP per dollar",
-          "Decode reads weights and cache; arithmetic is its shortest term. Part 8 calls it a heuristic in a footnote.",
+    claim("1-measure", "10", "", sorted(CHIPS, key=flops_per_dollar) == sorted(CHIPS, key=bandwidth_per_dollar),
+          AGREES,
+          "Inference hardware is usually chosen by FLOP per dollar",
+          "A heuristic, as a footnote of part 8 says. At these prices the bytes read per dollar give the same order.",
+          see="Which dollar do you spend?"),
+    claim("1-measure-decode", "10", "", decode_step(node, max_batch(node, 8192), 8192).bound == "compute", ERRATUM,
+          "Unsaid: arithmetic is what all of inference waits for",
+          "Prefill does. At 8,192 tokens decode takes longer to read the cache than to multiply, at any batch.",
           errata="E12.1-4", see="Which dollar do you spend?"),
     claim("1-most-flops", "12", "", max(CHIPS, key=flops_per_dollar) is TPU_V5E_TEXT, AGREES,
           "v5e gives the most FLOP per dollar", "True at the list prices of February 2025.", see="What a dollar buys"),
@@ -30,11 +35,13 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
           "The H100 has the bandwidth (per chip)", "Of these three it has the highest.",
           see="Per chip, or per dollar?"),
     claim("1-h100-advantage", "12", "", max(CHIPS, key=bandwidth_per_dollar) is H100_TEXT, ERRATUM,
-          "Bandwidth is what the H100 is bought for (per dollar)",
-          "At these prices a dollar streams more from v5e and v5p, and holds more in both.", errata="E12.1-3",
-          see="Per chip, or per dollar?"),
+          "Unsaid: the bandwidth is an advantage per dollar too",
+          "At these prices a dollar reads more on v5e, and on v5p.", errata="E12.1-3", see="Per chip, or per dollar?"),
+    claim("1-h100-memory-per-chip", "12", "", H100_TEXT.memory > TPU_V5E_TEXT.memory, AGREES,
+          "The H100 has the larger memory (per chip)",
+          "Five times that of a v5e. A v5p holds more.", see="Per chip, or per dollar?"),
     claim("1-h100-memory", "12", "", max(CHIPS, key=memory_per_dollar_hour) is H100_TEXT, ERRATUM,
-          "Memory is what the H100 is bought for (per dollar)", "v5p holds three times as much for a dollar.",
+          "Unsaid: the memory is an advantage per dollar too", "A dollar holds three times as much on v5p.",
           errata="E12.1-3", see="Per chip, or per dollar?"),
     claim("1-generation", "12", "", decode_step(node, 1, 8192).bound == "weights", AGREES,
           "Generation is bound by memory", "At batch 1 the weights are the longest term.",

@@ -30,9 +30,14 @@ S = case.context
 started = megatron.launch_command(
     Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8), checkpoint="checkpoint", max_running=64
 )
-alone, doubled, at_120 = decode_step(d, 1, S).total, 2 * decode_step(d, 1, S).total, decode_step(d, 120, S)
+alone, at_120 = decode_step(d, 1, S).total, decode_step(d, 120, S)
 best, passes = best_batch(d, S), cache_over_weights_tokens(d)  # passes: tokens whose cache takes as long as the weights
 three = [Request(prompt=64, output=length) for length in (8, 64, 8)]
+
+
+def kept(heads: int, kv: str) -> float:
+    """Bytes of cache of a token, with other KV heads or another dtype."""
+    return replace(d.model, kv_heads=heads).kv_bytes_per_token(kv)
 
 
 def cheaper(batch: float, context: int) -> float:
@@ -53,8 +58,9 @@ def done(policy: str) -> float:
 # fmt: off
 SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
     claim("5-sum", "149", "", sum(at_120) == at_120.total, ERRATUM,
-          "The step is the sum of three parts",
-          f"Two of them overlap. At batch 120 the sum is {n(sum(at_120) / ms)} ms, the step {n(at_120.total / ms)}.",
+          "Unsaid: the three parts are summed",
+          "The formula is lost; the code of 12.8 takes a maximum. "
+          f"At batch 120 the sum is {n(sum(at_120) / ms)} ms, the step {n(at_120.total / ms)}.",
           errata="E12.5-1", see="Three terms, one step"),
     claim("5-weights", "153", "", decode_step(d, 1, S).weights == decode_step(d, 64, S).weights, AGREES,
           "Reading the weights does not depend on the batch", "P b_w over N W.", see="Three terms, one step"),
@@ -92,6 +98,9 @@ SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
     claim("5-300-compute", "163", "", decode_step(d, 300, S).bound == "compute", ERRATUM,
           "Beyond it arithmetic rules", "At this context the cache takes longer than arithmetic, at every batch.",
           errata="E12.5-2", see="What happens as the batch grows"),
+    claim("5-proportional", "163", "", decode_step(d, 600, S).total == 2 * decode_step(d, 300, S).total, AGREES,
+          "There latency is proportional to the batch", "Cache and arithmetic both are, from the critical batch on.",
+          see="What happens as the batch grows"),
     claim("5-flat", "163", "", abs(tokens_per_second(d, 300, S) / plateau(d, S) - 1) < 1e-9, AGREES,
           "At a large batch throughput is constant", "The batch cancels, from the critical one on.",
           see="What happens as the batch grows"),
@@ -100,21 +109,26 @@ SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
     claim("5-four", "165:4", "4 x", decode_step(d, 8, long.context).cache / decode_step(d, 8, S).cache, AGREES,
           "Its cache takes longer", "At the same batch. At the largest that fits, it takes as long.",
           see="Long context"),
+    claim("5-bottleneck", "165", "", decode_step(d, max_batch(d, long.context), long.context).bound == "cache", AGREES,
+          "At 32K the cache may be the bottleneck",
+          f"With the {max_batch(d, long.context)} sequences that fit, it is the longest term.", see="Long context"),
     claim("5-axis", "173:1.0", "1.0 token/s per chip", plateau(d, S) / d.chips, ERRATUM,
           "Where the chart's curve ends",
           "The axis is in tokens a millisecond: a factor of a thousand. And a curve that high has a shorter context.",
           errata="E12.5-4", see="The front"),
-    claim("5-top", "173", "", decode_step(d, max_batch(d, S), S).bound == "compute", ERRATUM,
-          "There it is bound by compute",
-          f"It ends at batch {best} and {n(decode_step(d, best, S).total / ms)} ms; the cache is the longest term.",
+    claim("5-top", "173", "", decode_step(d, best, S).matmul == decode_step(d, best, S).compute, AGREES,
+          "It flattens where it is bound by compute",
+          f"Its matmuls are, from batch {best} and {n(decode_step(d, best, S).total / ms)} ms on. "
+          "The longest term at 8,192 tokens is the cache.",
           errata="E12.5-7", see="The front"),
-    claim("5-5ms", "189:5", "5 ms", alone, ERRATUM,
-          "Latency of a single sequence", "Read off the chart's ticks.", see="Twice the latency, how much cheaper?"),
-    claim("5-10ms", "189:10", "10 ms", doubled, ERRATUM,
-          "Twice of it", "Read off the chart's ticks.", see="Twice the latency, how much cheaper?"),
+    claim("5-5ms", "189:5 189:10", "5 ms", alone, ERRATUM,
+          "Latency of a single sequence; the 10 ms are twice that",
+          "Round numbers, for a factor of 2. "
+          f"With the bandwidth of the 5.3 it is {n(decode_step(faster, 1, S).total / ms)}.",
+          see="Twice the latency, how much cheaper?"),
     claim("5-100", "189:100", "~100 x", cheaper_at_twice(S), ERRATUM,
           "So many times cheaper at twice the latency",
-          f"At 2,048 tokens {n(cheaper_at_twice(2048))}. At 8,192 no batch is {n(cheaper(best, S))} times cheaper.",
+          f"At 2,048 tokens {n(cheaper_at_twice(2048))}. At 8,192 no batch makes it more than {n(cheaper(best, S))}.",
           errata="E12.5-3", see="Twice the latency, how much cheaper?"),
     claim("5-one", "190:1", "1", one.batch, AGREES,
           "A batch that production avoids", "An input.", see="Twice the latency, how much cheaper?"),
@@ -131,20 +145,20 @@ SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
           "Context from which the cache passes arithmetic",
           "Part 8 draws no length between this and the next power of two: of those it draws, it is true.",
           errata="E12.5-5", see='"The cache always wins": two thresholds'),
-    claim("5-smaller", "200", "",
-          d.model.kv_bytes_per_token("int4") < d.model.kv_bytes_per_token("int8") < d.model.kv_bytes_per_token("bf16"),
-          AGREES,
-          "GQA and a quantised cache are what helps", "Fewer bytes a token.", see="Long context"),
-    claim("5-static", "206", "", not any("dynamic-batching" in flag for flag in started.flags), ERRATUM,
-          "Megatron-LM serves with static batches, from megatron/text_generation/api.py",
-          "That file is gone; its server batches dynamically.", errata="E12.4-5", see="Keeping the batch full"),
+    claim("5-smaller", "198", "",
+          kept(1, "int8") < kept(8, "int4") < kept(8, "int8") < kept(8, "bf16") < kept(64, "bf16"), AGREES,
+          "GQA, MQA and a quantised cache are what helps", "Fewer bytes a token.", see="Long context"),
+    claim("5-static", "204", "", not any("dynamic-batching" in flag for flag in started.flags), ERRATUM,
+          "Megatron-LM serves with static batches by default, from megatron/text_generation/api.py",
+          "The script of 12.4 still does. The newer server batches dynamically, and that file is gone.",
+          errata="E12.4-5", see="Keeping the batch full"),
     claim("5-wait", "213", "", done("static") > done("continuous"), AGREES,
           "In a static batch the short wait for the long", "And a place stays empty meanwhile.",
           see="Keeping the batch full"),
 
     claim("5-8-16", "the tradeoff", "16 ways", d.chips, AGREES,
           "Ways of tensor parallelism", "An input.", edition=PART8),
-    claim("5-8-100", "the tradeoff", "100 x", cheaper_at_twice(2048), ERRATUM,
+    claim("5-8-100", "the tradeoff", "~100 x", cheaper_at_twice(2048), ERRATUM,
           "So many times cheaper at twice the latency", "Even on the shortest curve that it draws.", edition=PART8,
           errata="E12.5-3"),
     claim("5-8-least", "the tradeoff", "5.5 ms", alone, AGREES,
@@ -152,13 +166,14 @@ SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
     claim("5-8-20", "the tradeoff", "20 ms", decode_step(d, max_batch(d, S), S).total, CONVENTION,
           "Latency at the largest batch", "With the bandwidth of its code.", edition=PART8,
           convention=decode_step(faster, max_batch(d, S), S).total),
-    claim("5-8-plateau", "the tradeoff", "1 token/ms per chip", plateau(d, 2048) / d.chips, ERRATUM,
-          "Plateau at 2,048 tokens", "One digit.", edition=PART8, errata="E12.5-4"),
+    claim("5-8-plateau", "the tradeoff", "~1 token/ms per chip", plateau(d, 2048) / d.chips, ERRATUM,
+          "Plateau at 2,048 tokens", "A round number. The unit is right.", edition=PART8),
     claim("5-8-120", "the tradeoff", "120 sequences", balanced_batch(d), ROUNDING,
           "Batch of the plateau", "The critical batch.", edition=PART8),
-    claim("5-8-never", "the tradeoff", "", not fits(d, balanced_batch(d), 2 * 2048), ERRATUM,
-          "Beyond 2K the critical batch no longer fits",
-          f"It fits up to {n(cache_budget(d) / d.kv_per_token / balanced_batch(d))} tokens.", edition=PART8),
+    claim("5-8-never", "the tradeoff", "", not fits(d, balanced_batch(d), 2 * S), AGREES,
+          "With a longer context the critical batch no longer fits",
+          f"From {n(cache_budget(d) / d.kv_per_token / balanced_batch(d))} tokens on. Up to there it does.",
+          edition=PART8),
     claim("5-8-2048", "the tradeoff", "2048 tokens", cache_over_compute_context(d), ERRATUM,
           "Context from which the cache passes arithmetic", "The next length that it draws lies above.", edition=PART8,
           errata="E12.5-5"),

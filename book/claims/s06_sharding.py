@@ -6,12 +6,12 @@ from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, 
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT, TPU_V5P_TEXT
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
-from scaling.memory import cache_bytes, fits, weight_bytes
+from scaling.memory import fits, max_batch, weight_bytes
 from scaling.models import LLAMA3_70B, LLAMA3_405B
-from scaling.sharding import link_bandwidth, matmul_collective_time, tp_limit
+from scaling.sharding import collective_time, link_bandwidth, matmul_collective_time, tp_limit
 from scaling.tables import number as n
-from scaling.throughput import plateau, tokens_per_second
-from scaling.units import GB, dtype_bytes, us
+from scaling.throughput import tokens_per_second
+from scaling.units import GB, dtype_bytes, ms, us
 
 D, F = LLAMA3_70B.d_model, LLAMA3_70B.d_ff
 TPU, GPU = TPU_V5E_TEXT, H100_TEXT
@@ -20,6 +20,7 @@ d = Deployment(model=LLAMA3_70B, chip=TPU, chips=32, params="nominal")
 half = replace(d, chips=16)
 node = Deployment(model=LLAMA3_70B, chip=GPU, chips=8, params="nominal")
 pair = replace(node, chips=16)
+pure = replace(pair, kv_split="heads")  # nothing but tensor parallelism: the batch is not split, heads are copied
 big = Deployment(model=LLAMA3_405B, chip=GPU, chips=8)
 case = Load(batch=64, context=8192)
 B, S = case.batch, case.context
@@ -29,7 +30,17 @@ T_ring = matmul_collective_time(TPU, B, D, axes=1, wrap=True)
 T_line = matmul_collective_time(TPU, B, D, axes=1)  # as a 4x8 slice of v5e has it: no axis of it wraps around
 T_read = decode_step(matmul, B, 0).weights
 int8_limit = tp_limit(TPU, F, batch=B, axes=1, wrap=True, weights="int8")
-taken = weight_bytes(half) + cache_bytes(half, B, S)
+shared = 2 * tokens_per_second(node, B / 2, S) / tokens_per_second(node, B, S)
+
+
+def full(d: Deployment) -> float:
+    """Tokens a second at the largest batch that fits."""
+    return tokens_per_second(d, max_batch(d, S), S)
+
+
+def with_links(d: Deployment) -> float:
+    """A step and its transfers over both axes, one after the other."""
+    return decode_step(d, B, S).total + collective_time(d, B)
 
 
 def per_token(chip_time: float, chip_link: float) -> float:
@@ -39,17 +50,22 @@ def per_token(chip_time: float, chip_link: float) -> float:
 
 # fmt: off
 SECTION = Section("12.6", "Sharding for generation", "06_sharding", (
-    claim("6-dp", "221", "", 2 * tokens_per_second(node, 512, S) <= tokens_per_second(node, 1024, S), ERRATUM,
-          "Data parallelism does not apply: a second replica adds nothing",
-          "One server is flat past the critical batch, two serve twice as much, and need not synchronise anything.",
+    claim("6-dp", "221", "", 2 * tokens_per_second(node, B / 2, S) <= tokens_per_second(node, B, S), ERRATUM,
+          "Data parallelism does not apply in inference",
+          f"Two replicas share {B} sequences at {n(shared)} times the rate. Independent requests are a reason for it.",
           errata="E12.6-1", see="Other ways to use chips"),
+    claim("6-pp-slow", "222", "", decode_step(node, B, S).weights > decode_step(pair, B, S).weights, AGREES,
+          "A pipeline is slow, as a step passes its stages in turn",
+          "Slower than as many ways: two stages of 8 take the time of 8 ways, not of 16. Nor are they slower than 8.",
+          see="Other ways to use chips"),
     claim("6-pp", "222", "", fits(big, 1, 1), ERRATUM,
-          "A pipeline is never worth it: one node holds the model",
+          "Unsaid: one node holds every model, so no pipeline is needed",
           f"The largest model has {n(weight_bytes(big) / GB)} GB in bf16: no node holds it, two stages do.",
           errata="E12.6-2", see="Other ways to use chips"),
-    claim("6-tp-only", "223", "", plateau(pair, S) > 2 * plateau(node, S), ERRATUM,
-          "Tensor parallelism is the only way to serve more",
-          "Two replicas of 8 reach what 16 ways reach, even with free links.", errata="E12.6-2",
+    claim("6-tp-only", "223", "", full(pure) > 2 * full(node), ERRATUM,
+          "Tensor parallelism is the only feasible way",
+          f"Full, two replicas of 8 give {n(2 * full(node))} tokens/s; 16 ways {n(full(pure))}, or {n(full(pair))} if "
+          "each chip keeps its own sequences: data parallelism again.", errata="E12.6-2",
           see="Other ways to use chips"),
     claim("6-tp", "223", "", decode_step(pair, B, S).weights < decode_step(node, B, S).weights, AGREES,
           "It lowers the latency, as each chip reads less", "Half the bytes on twice the chips.",
@@ -70,19 +86,26 @@ SECTION = Section("12.6", "Sharding for generation", "06_sharding", (
           f"And eight cards leave the node together: then it is {n(link_bandwidth(GPU) / (8 * NIC))} times.",
           errata="E12.6-4", see="Beyond the node"),
     claim("6-limit", "233:8#2", "8 ways", max(parallel_sizes(LLAMA3_70B, GPU)), AGREES,
-          "Usual limit of a GPU's tensor parallelism", "Set by the node's size and 8 KV heads, not by the links.",
+          "Usual limit of a GPU's tensor parallelism",
+          f"Where NVLink ends, and as many KV heads; its bandwidth alone would allow {n(tp_limit(GPU, F))}.",
           errata="E12.6-4", see="Beyond the node"),
-    claim("6-pod", "233", "", tp_limit(TPU, F, wrap=True) >= TPU.fast_domain, ERRATUM,
+    claim("6-pod", "233", "", max(parallel_sizes(LLAMA3_70B, TPU)) >= TPU.fast_domain, ERRATUM,
           "A TPU can go on to the whole pod",
-          f"Its links do; arithmetic waits for them beyond {n(tp_limit(TPU, F, wrap=True))} ways.",
+          f"Its links can; the query heads stop at {max(parallel_sizes(LLAMA3_70B, TPU))}, and at a large batch "
+          f"arithmetic waits beyond {n(tp_limit(TPU, F, wrap=True))} ways.",
           see="GPU against TPU"),
-    claim("6-relaxed", "237", "", tp_limit(TPU, F, batch=16, wrap=True) > tp_limit(TPU, F, wrap=True), AGREES,
-          "There the limit is higher", "Reading leaves the links more time.", see="How far: against reading"),
+    claim("6-relaxed", "237", "", tp_limit(TPU, F, batch=B, wrap=True) > tp_limit(TPU, F, wrap=True), AGREES,
+          "At a small batch the limit is higher", "Reading leaves the links more time.",
+          see="How far: against reading"),
     claim("6-memory-bound", "239", "", decode_step(d, B, S).weights > decode_step(d, B, S).compute, AGREES,
           "At a small batch reading takes longer than arithmetic", "Below the critical batch.",
           see="How far: against reading"),
+    claim("6-lower", "240", "", with_links(d) < with_links(half), AGREES,
+          "Even with its transfers, the step gets shorter with more ways",
+          f"From {n(with_links(half) / ms)} ms on 16 chips to {n(with_links(d) / ms)} on 32, if nothing overlaps.",
+          see="A worked case: 32 chips"),
     claim("6-eight", "241:8", "8", F / tp_limit(TPU, F, batch=1, axes=1, wrap=True), ERRATUM,
-          "The 8 of F / (8 B)",
+          "The 8 of a rough estimate, F / (8 B)",
           f"Memory over link bandwidth, bf16 weights, one ring. On NVLink it is {n(F / tp_limit(GPU, F, batch=1))}.",
           errata="E12.6-5", see="How far: against reading"),
     claim("6-32", "245:32", "32 chips", d.chips, AGREES,
@@ -107,12 +130,12 @@ SECTION = Section("12.6", "Sharding for generation", "06_sharding", (
     claim("6-link", "253:9", "9e10 B/s", link_bandwidth(TPU, axes=1, wrap=True), AGREES,
           "Link bandwidth", "Both directions of one axis: of a ring.", see="A worked case: 32 chips"),
     claim("6-t-ici", "253:11", "11 us", T_ring, ERRATUM,
-          "Time on the links", f"Cut from 11.65. And that is a ring: without wrap-around it takes {n(T_line / us)}.",
+          "Time on the links", f"Cut from 11.65, of a ring. One axis without wrap-around takes {n(T_line / us)}.",
           errata="E12.6-6", see="A worked case: 32 chips"),
     claim("6-b-w", "255:2", "2 B", d.weight_size, AGREES,
           "Bytes of a weight", "bf16.", see="A worked case: 32 chips"),
     claim("6-bandwidth", "255:8.1", "8.1e11 B/s", TPU.bandwidth, AGREES,
-          "Memory bandwidth", "12.5 has another.", errata="E12.5-6", see="A worked case: 32 chips"),
+          "Memory bandwidth", "The least step of 12.5 implies more.", errata="E12.5-6", see="A worked case: 32 chips"),
     claim("6-t-hbm", "255:18", "18 us", T_read, ROUNDING,
           "Time to read one matrix", "To two digits.", see="A worked case: 32 chips"),
     claim("6-flop", "257:2", "2", decode_step(matmul, 1, 0).compute * d.flops / (D * F), AGREES,
@@ -121,14 +144,18 @@ SECTION = Section("12.6", "Sharding for generation", "06_sharding", (
           "Arithmetic rate", "The catalogue's number.", see="A worked case: 32 chips"),
     claim("6-t-flops", "257:4.8", "4.8 us", decode_step(matmul, B, 0).compute, ROUNDING,
           "Time to multiply", "To two digits.", see="A worked case: 32 chips"),
-    claim("6-fine", "259", "", T_line < T_read, ERRATUM,
+    claim("6-fine", "259", "", matmul_collective_time(TPU, B, D, axes=2) < T_read, AGREES,
           "Reading is the longest, so 4x8 will do",
-          "On one axis without wrap-around the links take longer. The bound of 26 had two axes, this check one ring.",
+          "If both axes carry it: no ring closes, so each counts once, and two make the 9e10. Hops are left out.",
           errata="E12.6-6", see="A worked case: 32 chips"),
-    claim("6-same", "259", "", fits(half, B, S), ERRATUM,
-          "4x4 gives the same throughput per chip",
-          f"At this batch, but 4x4 cannot hold it: {n(taken / GB)} of {n(half.memory / GB)} GB.", errata="E12.6-7",
+    claim("6-same", "259", "",
+          tokens_per_second(d, B, S) / d.chips == tokens_per_second(half, B, S) / half.chips, AGREES,
+          "4x4 gives the same throughput per chip", "At the same batch, and free links.",
           see="A worked case: 32 chips"),
+    claim("6-same-full", "259", "", full(d) / d.chips == full(half) / half.chips, ERRATUM,
+          "Unsaid: so it does with each slice at its largest batch",
+          f"No, as 12.4 says: then 4x8 gives {n(full(d) / full(half) / 2)} times as much. At 8,192 tokens in bf16 "
+          f"{max_batch(half, S)} fit a 4x4.", errata="E12.6-7", see="A worked case: 32 chips"),
     claim("6-halved", "259", "", 2 * decode_step(d, B, S).total == decode_step(half, B, S).total, AGREES,
           "4x8 halves the latency", "At the same batch, and free links.", see="A worked case: 32 chips"),
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from statistics import mean, median
 
 from claims.ledger import AGREES, ERRATUM, PART8, Load, Section, claim
+from scaling.batching import Request, timeline
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.deployment import Deployment
 from scaling.disaggregation import eviction_rate, prefill_decode_ratio, transfer_time
@@ -22,6 +23,8 @@ pools = Load(batch=32, context=8192, output=512)
 full = max_batch(d, prompt.context)
 T_move = transfer_time(LLAMA3_70B, prompt.context, 50 * GB)  # over one 400 Gb/s network card
 T_prefill = prefill_time(d, prompt.context, mfu=prompt.mfu)
+printed_ratio = prefill_decode_ratio(910 * ms, 19 * ms, pools.batch, pools.output)
+late = [Request(prompt=1024, output=64), Request(prompt=prompt.context, output=64, arrival=0.5)]
 leaves = eviction_rate(turnover.batch, turnover.context, turnover.output)
 ANSWERS = (64, 128, 256, 512, 1024, 2048, 4096)  # lengths as skewed as answers are
 
@@ -29,6 +32,19 @@ ANSWERS = (64, 128, 256, 512, 1024, 2048, 4096)  # lengths as skewed as answers 
 def ratio(batch: int, output: float = pools.output) -> float:
     """Prefill servers for a decode server, with the step of that very batch."""
     return prefill_decode_ratio(T_prefill, decode_step(d, batch, prompt.context).total, batch, output)
+
+
+def step_time(new: int, decoding: int, cached: int) -> float:
+    """A step that reads so many prompt tokens and decodes so many sequences."""
+    decode = decode_step(d, decoding, cached / decoding).total if decoding else 0.0
+    return prefill_time(d, new, mfu=prompt.mfu) + decode
+
+
+def longest_gap(policy: str) -> float:
+    """Longest time from token to token of a request, while a long prompt arrives."""
+    move = (lambda tokens: transfer_time(LLAMA3_70B, tokens, 50 * GB)) if policy == "disaggregated" else None
+    run = timeline(late, policy=policy, step_time=step_time, max_batch=2, transfer_time=move)
+    return run.times[0].longest_gap
 
 
 # fmt: off
@@ -46,7 +62,8 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           "One decode step", f"Cut from a full memory's, at batch {full}.", errata="E12.4-3 E12.7-2",
           see="How long a prompt takes"),
     claim("7-longer", "271", "", T_prefill > 10 * decode_step(d, full, prompt.context).total, AGREES,
-          "Prefill takes far longer than a step", "As one prefill serves one prompt and a step a whole batch.",
+          "Prefill takes far longer than a step",
+          "But it sets 8,192 tokens of one request against one token of every request.",
           see="How long a prompt takes"),
     claim("7-p", "277:8192", "8192 tokens", turnover.context, AGREES,
           "Prompt", "An input.", see="What leaves in a step"),
@@ -66,12 +83,17 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           "Share of the sequences that finish in a step",
           f"It is {n(leaves.sequences)} sequences, one in {n(1 / leaves.sequences)} steps: not a share of the batch.",
           errata="E12.7-1", see="What leaves in a step"),
-    claim("7-free", "287", "", T_move == 0, ERRATUM,
-          "Unsaid: the cache reaches the decode server at no cost",
-          f"In bf16 it takes {n(T_move / ms)} ms a prompt over one network card.", see="Moving the cache"),
-    claim("7-kinds", "287", "", decode_step(d, full, prompt.context).bound in ("weights", "cache"), AGREES,
+    claim("7-free", "285", "", T_move < T_prefill, AGREES,
+          "Unsaid: to pass the cache on takes less time than to make it",
+          f"In bf16 {n(T_move / ms)} ms a prompt over one network card. The balance below leaves it out.",
+          see="Moving the cache"),
+    claim("7-kinds", "289", "", decode_step(d, full, prompt.context).bound in ("weights", "cache"), AGREES,
           "Prefill wants arithmetic, decode wants bandwidth and memory",
           "Reading is the longest part of a decode step.", see="A chip for each pool"),
+    claim("7-apart", "290", "", longest_gap("disaggregated") < longest_gap("continuous"), AGREES,
+          "Apart, a prefill does not hold up decode",
+          f"While such a prompt is read, the longest gap is {n(longest_gap('disaggregated') / ms)} ms; on one server "
+          f"{n(longest_gap('continuous') / ms)}.", see="Two kinds of work on one server"),
     claim("7-chips", "295:16", "16 chips", d.chips, AGREES,
           "Chips of a server", "An input.", see="How many servers of each kind"),
     claim("7-512", "299:512", "512 tokens", pools.output, AGREES,
@@ -80,11 +102,15 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           "Batch of a decode server", "An input, and not that of the 19 ms.", see="How many servers of each kind"),
     claim("7-three", "302:3", "3 x", ratio(pools.batch), ERRATUM,
           "Prefill servers for a decode server",
-          f"The 19 ms belong to batch {full}, for which it is {n(ratio(full))}.", errata="E12.7-2",
-          see="How many servers of each kind"),
-    claim("7-bottleneck", "302", "", ratio(full, turnover.output) > 1, ERRATUM,
+          f"From its own inputs {n(printed_ratio)}. But the 19 ms belong to batch {full}: that needs {n(ratio(full))}.",
+          errata="E12.7-2", see="How many servers of each kind"),
+    claim("7-bottleneck", "302", "", ratio(pools.batch) > 1, AGREES,
           "So prefill is the bottleneck of the system",
-          f"Both pools are busy. And with the 4,096 tokens of above the ratio is {n(ratio(full, turnover.output))}.",
+          "Server for server, yes. In this proportion both pools are busy all the time, and there is none.",
+          errata="E12.7-3", see="How many servers of each kind"),
+    claim("7-bottleneck-long", "302", "", ratio(turnover.batch, turnover.output) > 1, ERRATUM,
+          "Unsaid: so it is with the 4,096 tokens of above",
+          f"There the ratio is {n(ratio(turnover.batch, turnover.output))}: decode needs the more servers.",
           errata="E12.7-3", see="How many servers of each kind"),
     claim("7-caching", "302", "", prefill_time(d, prompt.context // 2, mfu=prompt.mfu) < T_prefill, AGREES,
           "Prompt caching is worth its while", "A cached half is half the work.", see="The prefill that is never done"),
@@ -109,6 +135,6 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           "Batch of that step", "Called 32 in the next formula.", edition=PART8, errata="E12.7-2"),
     claim("7-8-512", "prefill, question 3", "512 tokens", pools.output, AGREES,
           "Tokens generated", "An input.", edition=PART8),
-    claim("7-8-3", "prefill, question 3", "3 x", ratio(full), ERRATUM,
+    claim("7-8-3", "prefill, question 3", "3 x", ratio(pools.batch), ERRATUM,
           "Prefill servers for a decode server", "A batch of 32 with the step of 43.", edition=PART8, errata="E12.7-2"),
 ))

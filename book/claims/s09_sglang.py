@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, Load, Section, claim
-from scaling.batching import Request, timeline
+from scaling.batching import Request, Timeline, timeline
 from scaling.chips import H100_TEXT
 from scaling.deployment import Deployment
 from scaling.engines import mini_sglang, read_metrics, sglang
@@ -11,7 +11,6 @@ from scaling.latency import decode_step, prefill_time
 from scaling.memory import fits, max_batch, min_chips
 from scaling.models import LLAMA3_8B, LLAMA3_70B
 from scaling.prefix import saved_bytes
-from scaling.roofline import critical_batch
 from scaling.tables import number as n
 from scaling.units import MB, KiB, MiB, kB, ms
 
@@ -24,11 +23,14 @@ prefix, tree = Load(batch=100, context=2048), Load(batch=3)
 S = prompt.context
 step = decode_step(basic, drawn.batch, drawn.context).total
 chunk = prefill_time(basic, S, mfu=prompt.mfu)
-fewest = min_chips(replace(fp8, kv="fp8"), drawn.batch, drawn.context)
+fewest = min_chips(fp8, drawn.batch, drawn.context)
 one_prefix = saved_bytes(LLAMA3_70B, prefix.context, 2, kv="int8")
 together = saved_bytes(LLAMA3_70B, prefix.context, prefix.batch, kv="int8")
 late = [Request(prompt=16, output=64), Request(prompt=512, output=8, arrival=10.0)]
 queue = [Request(prompt=64, output=length) for length in (8, 64, 8)]
+ASKED = {"cache_hit_rate", "num_running_reqs", "token_usage", "avg_prefill_latency", "avg_decode_latency"}
+INFO = {"launch_command", "startup_time", "version", "frontend", "max_total_num_tokens", "max_req_input_len"}
+INFO |= {"world_size", "last_gen_throughput", "memory_usage", "token_capacity"}  # and the flags, in SGLang 0.5.23
 started = mini_sglang.launch_command(replace(mini, params="exact"))
 
 
@@ -42,16 +44,24 @@ def done(policy: str) -> float:
     return timeline(queue, policy=policy, step_time=lambda *tokens: 1.0, max_batch=2).makespan
 
 
+def joined(policy: str, chunk: int) -> Timeline:
+    """A long prompt joins a request that decodes: a second a step, and 0.01 s for each token that is read."""
+    return timeline(late, policy=policy, step_time=lambda new, *rest: 1 + new / 100, max_batch=2, chunk=chunk)
+
+
 def longest_gap(policy: str, chunk: int) -> float:
-    """Longest time from token to token of a request into which a long prompt arrives; a token prefills in 0.01 s."""
-    run = timeline(late, policy=policy, step_time=lambda new, *rest: 1 + new / 100, max_batch=2, chunk=chunk)
-    return run.times[0].longest_gap
+    """Longest time from token to token of the request that decodes."""
+    return joined(policy, chunk).times[0].longest_gap
+
+
+def prefill_takes(policy: str, chunk: int) -> float:
+    """Time to the first token of the long prompt."""
+    return joined(policy, chunk).times[1].ttft
 
 
 def kinds(policy: str) -> set[str]:
     """What the steps of a policy hold."""
-    run = timeline(late, policy=policy, step_time=lambda new, *rest: 1 + new / 100, max_batch=2, chunk=64)
-    return {one.kind for one in run.steps}
+    return {one.kind for one in joined(policy, 64).steps}
 
 
 def known(name: str) -> bool:
@@ -78,27 +88,29 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
     claim("9-fraction", "391:0.85", "0.85", tuned.usable, AGREES,
           "Share of the memory for weights and cache", "Of what is free before loading.", see="How large the pool is"),
     claim("9-chunk", "392:8192", "8192 tokens", sglang.default_chunk(basic), AGREES,
-          "Size of a prefill chunk", "It is the default of this card: nothing is tuned.", see="What to turn"),
+          "Size of a prefill chunk", "It is the default of this card: nothing is tuned.",
+          see="A launch line, with reasons"),
     claim("9-never-split", "392", "", S > sglang.default_chunk(basic), ERRATUM,
           "So prompts are prefilled in chunks", "No prompt may be longer than the chunk: alone, none is split.",
           errata="E12.9-4", see="Who waits for whom"),
     claim("9-256", "393:256", "256 requests", max_batch(tuned, S), ERRATUM,
-          "Requests that may run together",
-          f"At full length; with an fp8 cache {max_batch(replace(tuned, kv='fp8'), S)}.", errata="E12.9-5",
-          see="How large the pool is"),
+          "Unsaid: so many fit at full length",
+          f"A cap, and fine for shorter requests. With an fp8 cache {max_batch(replace(tuned, kv='fp8'), S)} fit.",
+          errata="E12.9-5", see="A launch line, with reasons"),
     claim("9-window", "394:8192", "8192 tokens", LLAMA3_70B.context_window, AGREES,
-          "Longest context", "The model's own limit already.", see="What to turn"),
+          "Longest context", "The model's own limit already.", see="A launch line, with reasons"),
     claim("9-shell-fp8", "400", "", continues("  --tp-size 4 \\                       # fp8"), ERRATUM,
           "The fp8 command runs as printed", "The same slip.", errata="E12.9-1", see="A launch line, with reasons"),
     claim("9-fp8", "400:4", "4 cards", fp8.chips, AGREES,
           "Cards of the fp8 command", "An input.", see="A launch line, with reasons"),
-    claim("9-enough", "400:4#2", "", fits(replace(fp8, kv="fp8"), drawn.batch, drawn.context), AGREES,
+    claim("9-enough", "400:4#2", "", fits(fp8, drawn.batch, drawn.context), AGREES,
           "4 cards are enough for fp8",
-          f"So are {fewest}, by the quiz of 12.2. The bf16 checkpoint is loaded all the same.", errata="E12.9-9",
-          see="A launch line, with reasons"),
+          f"So are {fewest}, on paper, for the quiz of 12.2. The bf16 checkpoint is loaded all the same.",
+          errata="E12.9-9", see="A launch line, with reasons"),
     claim("9-continuous", "408", "", done("continuous") < done("static"), AGREES,
-          "A new request joins when another is done", "It does not wait for the whole batch.",
-          see="Who waits for whom"),
+          "A new request joins when another is done",
+          "It does not wait for the whole batch. The table below sends you to 12.4 for this; it is in 12.5.",
+          errata="E12.9-8", see="Who waits for whom"),
     claim("9-32", "412:32", "32 sequences", drawn.batch, AGREES,
           "Batch of the diagram", "An input.", see="Who waits for whom"),
     claim("9-mixed", "413", "", "mixed" in kinds("continuous"), ERRATUM,
@@ -109,8 +121,8 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
           "Its decode step", "19 ms were those of 16 v5e; this engine runs on eight H100.", errata="E12.9-4",
           see="Who waits for whom"),
     claim("9-25", "415:25", "25 ms", step + chunk, ERRATUM,
-          "Its step with a chunk",
-          f"A chunk of 8,192 takes {n(chunk / ms)} ms more; 6 ms more hold {n(6 * ms / chunk * S)} tokens.",
+          "Its step with a chunk, if of the size above",
+          f"A chunk of 8,192 takes {n(chunk / ms)} ms more; the 6 ms drawn hold {n(6 * ms / chunk * S)} tokens.",
           errata="E12.9-4", see="Who waits for whom"),
     claim("9-jitter", "421", "", longest_gap("continuous", 64) < longest_gap("continuous", 512), ERRATUM,
           "A smaller chunk evens out the decode latency",
@@ -118,6 +130,9 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
           see="Who waits for whom"),
     claim("9-jitter-mixed", "421", "", longest_gap("chunked", 64) < longest_gap("chunked", 512), AGREES,
           "Where steps are mixed, it does", "Each step then holds a small part of the prompt.",
+          see="Who waits for whom"),
+    claim("9-chunks", "421", "", prefill_takes("continuous", 64) > prefill_takes("continuous", 512), AGREES,
+          "A smaller chunk makes the whole prefill longer", "Each chunk is a step, which reads the weights once more.",
           see="Who waits for whom"),
     claim("9-three", "427:3", "3 requests", tree.batch, AGREES,
           "Requests of the tree", "An input.", see="One prefix, many requests"),
@@ -133,21 +148,17 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
     claim("9-100", "433:100", "100 requests", prefix.batch, AGREES,
           "Requests that share it", "An input.", see="One prefix, many requests"),
     claim("9-32gb", "433:32", "32 GB", together, CONVENTION,
-          "What they save", "100 copies of 320 MiB; but one copy stays.",
+          "What they save", "100 times 320, taken for MB. They are MiB, and one copy stays.",
           convention=prefix.batch * one_prefix * MB / MiB, errata="E12.9-2", see="One prefix, many requests"),
-    claim("9-scheduler", "444:12.4", "", timeline.__module__.endswith("throughput"), ERRATUM,
-          "Batching strategies belong to 12.4", "They are explained in 12.5 and here.", errata="E12.9-8"),
     claim("9-mini-tp", "446:4", "4 cards", mini.chips, AGREES,
           "Cards of the example", "An input.", see="The same deployment, other engines"),
     claim("9-mini", "448", "", "sglang.launch_server" in started.program, ERRATUM,
           "Mini-SGLang starts with SGLang's command",
-          f"It is {' '.join(started.program)}. Nor do the files named exist there, and the path is private.",
+          f"It is {' '.join(started.program)}. The files of the table have other names there.",
           errata="E12.9-6", see="The same deployment, other engines"),
     claim("9-mini-model", "449", "", started.flags["--model"] == "meta-llama/Llama-3-8B-Instruct", ERRATUM,
           "The name of the checkpoint", f"The repository is {started.flags['--model']}.", errata="E12.9-6",
           see="The same deployment, other engines"),
-    claim("9-floor-section", "453:12.4", "", decode_step.__module__.endswith("throughput"), ERRATUM,
-          "The decode floor belongs to 12.4", "To 12.3.", errata="E12.3-4"),
     claim("9-8b", "453:8", "8B parameters", LLAMA3_8B.nominal_params, AGREES,
           "Parameters of the 8B model", f"Nominal; exact, {LLAMA3_8B.params:,}."),
     claim("9-2b", "453:2", "2B parameters", mini.stored_params / mini.chips, AGREES,
@@ -157,20 +168,21 @@ SECTION = Section("12.9", "SGLang", "09_sglang", (
     claim("9-bandwidth", "453:3.35", "3.35 TB/s", H100_TEXT.bandwidth, AGREES,
           "Bandwidth of one card", "The catalogue's number."),
     claim("9-floor", "453:1.2", "1.2 ms", decode_step(mini, 1, 0).total, AGREES,
-          "Decode floor", "To two digits."),
+          "Decode floor", "To two digits. It is the floor of 12.3, not of 12.4.", errata="E12.3-4"),
+    claim("9-address", "458", "", ASKED <= INFO, ERRATUM,
+          "/get_server_info has the five values below", "It has none of them. Three are on the page /metrics.",
+          errata="E12.9-7", see="Is it as fast as it should be?"),
     claim("9-hit-rate", "461", "", known("cache_hit_rate"), AGREES,
           "cache_hit_rate is a metric", "On the page /metrics, with --enable-metrics.",
           see="Is it as fast as it should be?"),
     claim("9-running", "462", "", known("num_running_reqs"), AGREES,
           "num_running_reqs is a metric", "On the page /metrics, with --enable-metrics.",
           see="Is it as fast as it should be?"),
-    claim("9-critical-section", "462:12.4", "", critical_batch.__module__.endswith("roofline"), AGREES,
-          "The critical batch belongs to 12.4", "It does: the roofline of a matmul."),
     claim("9-usage", "463", "", known("token_usage"), AGREES,
           "token_usage is a metric", "On the page /metrics, with --enable-metrics.",
           see="Is it as fast as it should be?"),
     claim("9-latencies", "464", "", known("avg_prefill_latency") or known("avg_decode_latency"), ERRATUM,
           "avg_prefill_latency and avg_decode_latency are metrics",
-          "Latencies are histograms, such as time_to_first_token_seconds. And the address asked has no metrics.",
+          "Latencies are histograms, such as time_to_first_token_seconds.",
           errata="E12.9-7", see="Is it as fast as it should be?"),
 ))

@@ -31,9 +31,6 @@ def in_limit(context: int) -> int:
 
 # fmt: off
 SECTION = Section("12.10", "Worked problems, key points, further reading", "10_worked_problems", (
-    claim("10-residue", "261", "", "<" not in "</details>", ERRATUM,
-          "The text of 12.6 and of the boxes is text", "Tags, tabs and buttons of a web page were left in it.",
-          errata="E12.10-5"),
     claim("10-405b", "473:405#2", "405B parameters", LLAMA3_405B.nominal_params, AGREES,
           "Parameters of Q1", f"Nominal; exact, {LLAMA3_405B.params:,}.", see="Problem 1: the least a step can take"),
     claim("10-comms", "479", "", decode_step(q1, 1, 0).bound == "weights", AGREES,
@@ -51,7 +48,7 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
     claim("10-head", "487:128", "128", LLAMA3_8B.head_dim, AGREES,
           "Size of a head", "The model's shape.", see="Problem 2: memory"),
     claim("10-slice", "491", "", in_gib == in_gb, ERRATUM,
-          "Unsaid: the smallest slice does not depend on the unit",
+          "Unsaid: GB or GiB does not matter to Q2",
           f"16 GB give {in_gb} chips, 16 GiB on paper {in_gib}: the unit decides.", errata="E12.10-4",
           see="Problem 2: memory"),
     claim("10-15", "495:15", "15 ms", LIMIT, AGREES,
@@ -61,7 +58,7 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
     claim("10-64", "499:64", "64 chips", q1.chips, AGREES,
           "Chips of Q3", "An input.", see="Problem 3: 15 ms a token"),
     claim("10-context", "499", "", in_limit(2048) == in_limit(131_072), ERRATUM,
-          "Unsaid: Q3 has one answer, whatever the context",
+          "Unsaid: the context does not matter to Q3",
           f"From {in_limit(2048)} sequences of 2,048 tokens to {in_limit(131_072)} of 131,072.", errata="E12.10-2",
           see="Problem 3: 15 ms a token"),
     claim("10-8k", "505:8", "8 K tokens", big.context, AGREES,
@@ -69,7 +66,7 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
     claim("10-1000", "505:1000", "1000 query/s", RATE, AGREES,
           "Load of Q4", "An input.", see="Problem 4: a thousand queries a second"),
     claim("10-decode-only", "505", "", reading_chips < decode_chips, ERRATUM,
-          "Unsaid: nearly all the cards of Q4 decode",
+          "Unsaid: most of the cards of Q4 decode",
           f"With 512 tokens an answer {decode_chips} decode; to read the prompts takes {n(reading_chips)} more.",
           errata="E12.10-3", see="Problem 4: a thousand queries a second"),
 

@@ -223,7 +223,7 @@ BUDGET = Numeric(
     unit="tokens",
     rtol=0.03,
     right=(
-        f"A chunk of {CHUNK:,} tokens, which the text sets beside the drawing, takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms: "
+        f"A chunk of {CHUNK:,} tokens, the size in the text's command, takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms: "
         f"{number(prefill_time(NODE, CHUNK, mfu=MFU) / _spare)} times the 6 ms."
     ),
     traps=(

@@ -163,10 +163,14 @@ def test_a_row_quotes_the_number_that_it_covers(name: str) -> None:
             assert token in (quoted, quoted.partition("e")[0]), row.id
 
 
+# Tags and buttons of a web page, left in the text by whoever extracted it: nothing that a row could compute.
+EXEMPT = {"E12.10-5"}
+
+
 @pytest.mark.parametrize("number", INVENTORY["errata"])
 def test_every_erratum_is_named_in_its_section(number: str) -> None:
     named = {one for _, c in ROWS for one in c.errata}
-    assert {f"E{number}-{i + 1}" for i in range(INVENTORY["errata"][number])} <= named
+    assert {f"E{number}-{i + 1}" for i in range(INVENTORY["errata"][number])} - EXEMPT <= named
 
 
 def test_no_erratum_is_invented() -> None:
