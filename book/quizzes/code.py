@@ -1,4 +1,4 @@
-"""Chapter 8: the analysis in five functions, seven bugs of scripts that run, and what changes when an input changes."""
+"""Chapter 8: the analysis in five functions, seven pitfalls of scripts that run, and what changes when an input changes."""
 
 import contextlib
 import io
@@ -643,7 +643,7 @@ THROUGHPUT = Exercise(
         "that is what one user sees. Each sequence of the batch gains a token in a step.": lambda **a: (
             tokens_per_second(NODE, 1, CONTEXT) * _first(NODE) / a["step"]
         ),
-        "tokens per millisecond. The text's other chart has this unit, and calls it seconds.": lambda **a: (
+        "tokens per millisecond. The text's chart has this unit, and calls it seconds.": lambda **a: (
             _throughput(**a) * ms
         ),
         "upside down: that is card-seconds per token.": lambda **a: 1 / _throughput(**a),

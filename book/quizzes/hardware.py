@@ -105,7 +105,7 @@ _BANDWIDTH = {
 
 CHEAPEST_BANDWIDTH = Single(
     id="01-cheapest-bandwidth",
-    prompt="At the text's prices (10.8, 4.2 and 1.2 USD/h), on which chip does a dollar read the most bytes from memory?",
+    prompt="At these prices (10.8, 4.2 and 1.2 USD/h), on which chip does a dollar read the most bytes from memory?",
     options=(
         *(
             Option(text=NAMES[chip], feedback=feedback, correct=chip is _best(bandwidth_per_dollar))
@@ -134,7 +134,7 @@ def _names(by: Callable[[Chip], Any], *, descending: bool = True) -> tuple[str, 
 
 MEMORY_ORDER = Ordering(
     id="01-memory-order",
-    prompt="Order by the gigabytes that a dollar per hour rents, most first, at the text's prices.",
+    prompt="Order by the gigabytes that a dollar per hour rents, most first, at chapter 1's prices.",
     items=_names(memory_per_dollar_hour),
     right="Capacity over price. The chip with the least memory comes second, since it costs the least too.",
     other="Divide each chip's memory by its price per hour, then sort by the quotient.",
@@ -191,7 +191,7 @@ def _same(a: float, b: float) -> bool:
 
 TRUE_CLAIMS = Multiple(
     id="01-true-claims",
-    prompt="H100, TPU v5p and TPU v5e at the text's prices. Which of these are true? Tick all.",
+    prompt="H100, TPU v5p and TPU v5e at chapter 1's prices. Which of these are true? Tick all.",
     options=(
         Option(
             text="The H100 has the highest bandwidth per chip",
@@ -308,7 +308,7 @@ FLIP = Numeric(
         ),
         Trap(
             value=H100_TEXT.price / hour,
-            feedback="That is the text's price, at which the H100 gives far fewer FLOP for a dollar. Solve for the price instead.",
+            feedback="That is the list price, at which the H100 gives far fewer FLOP for a dollar. Solve for the price instead.",
         ),
         Trap(
             value=breakeven_price(TPU_V5E_TEXT, H100_TEXT, flops_per_dollar) / hour,
@@ -327,7 +327,7 @@ FLIP = Numeric(
         "C / price of one = C / price of the other; the seconds cancel.",
         "The price you look for is 1.2 USD/h times the ratio of 990 and 197, the right way up.",
     ),
-    solution=f"1.2 x 990 / 197 = {number(_level)} USD/h. The text's 10.8 lies above it, so v5e leads there.",
+    solution=f"1.2 x 990 / 197 = {number(_level)} USD/h. The list price of 10.8 lies above it, so v5e leads there.",
 )
 
 QUESTIONS: tuple[Question, ...] = (

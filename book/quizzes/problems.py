@@ -540,7 +540,7 @@ GPUS = Numeric(
     ),
 )
 
-# The text's own rate for this slice, from its table of doubled slices.
+# The English book's rate for this slice, from its table of doubled slices.
 _by_text = 16 * ceil(QUERIES / (0.90 * SLICE.chips))
 
 TPUS = Numeric(
@@ -553,7 +553,7 @@ TPUS = Numeric(
         Trap(
             value=float(_by_text),
             feedback=(
-                "That is with 0.90 queries/s per chip, from the text's table of doubled slices (chapter 4). Its step of 19 ms is "
+                "That is with 0.90 queries/s per chip, from the English book's table of doubled slices (chapter 4). Its step of 19 ms is "
                 f"too short: at batch {_full_tpu} it is {_ms(decode_step(SLICE, _full_tpu, CONTEXT).total)}."
             ),
         ),

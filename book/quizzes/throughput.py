@@ -236,7 +236,7 @@ MFU_ORDER = Ordering(
         WrongOrder(
             order=_BY_MFU[::-1],
             feedback=(
-                "That is the claim of the text: a small int4 slice uses its FLOPs badly. Its batch is small, but so is its critical batch: "
+                "The text calls the int4 slice's use of its FLOPs very low. Its batch is small, but so is its critical batch: "
                 f"{_full(INT4)} of {number(critical_batch(TPU_V5E_TEXT, 'int4'))}. The bf16 slice has the same batch against "
                 f"{number(critical_batch(TPU_V5E_TEXT, 'bf16'))}."
             ),

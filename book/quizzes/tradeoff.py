@@ -274,7 +274,7 @@ TWICE = Single(
         _cheaper(
             "about 100 times",
             100.0,
-            f"That is the slogan. At {CONTEXT:,} tokens no batch at all reaches it; the most is "
+            f"That is the text's number. At {CONTEXT:,} tokens no batch at all reaches it; the most is "
             f"{number(plateau(SLICE, CONTEXT) / tokens_per_second(SLICE, 1, CONTEXT))} times.",
         ),
         _cheaper(
