@@ -226,3 +226,9 @@ def test_unusable_entry(key: str, bad: object) -> None:
 def test_neither_path_nor_dictionary(bad: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         from_hf_config(bad)  # type: ignore[arg-type]
+
+
+def test_where_and_when_the_catalogue_was_read() -> None:
+    said = "The Llama 3 Herd of Models, arXiv 2407.21783, table 3; published config.json"
+    for model in (LLAMA3_8B, LLAMA3_70B, LLAMA3_405B):
+        assert (model.source, model.date) == (said, "2024-07")
