@@ -351,17 +351,21 @@ SGLANG_BY_MEMORY = (
 )
 
 
-@pytest.mark.parametrize("ways", [1, 2, 3, 4, 8])
-def test_automatic_fraction_on_either_side_of_each_step(ways: int) -> None:
-    """Seen over 200 MiB, since three digits of a fraction hide less than that."""
-    for edge in (20_480, 35_840, 61_440, 163_840, 250_000):
-        for memory in range(edge - 100, edge + 100):
-            _, chunk, few, many = next(row for row in SGLANG_BY_MEMORY if memory < row[0])
-            kept = 512 + 1.5 * chunk + 128 * ways + 2 * (few if ways < 4 else many) + 8 * 58
-            kept = max(kept, 10_240) if memory > 61_440 else kept
-            d = replace(TOY, chip=replace(TOY_CHIP, device_memory=memory * MiB), chips=ways)
-            assert default_mem_fraction(d) == round((memory - kept) / memory, 3)
-            assert default_chunk(d) == chunk
+# Three digits of a fraction hide a MiB or two: it shows where the last digit changes, so many memories are tried.
+MEMORIES = [mib for edge in (20_480, 35_840, 61_440, 163_840) for mib in range(edge - 100, edge + 100)]
+MEMORIES += [*range(61_600, 62_400, 3), *range(250_000, 253_000, 10)]
+
+
+@pytest.mark.parametrize("ways", [1, 3, 4, 8])
+@pytest.mark.parametrize("asked", [None, 2048])
+def test_automatic_fraction_on_either_side_of_each_step(ways: int, asked: int | None) -> None:
+    for memory in MEMORIES:
+        _, usual, few, many = next(row for row in SGLANG_BY_MEMORY if memory < row[0])
+        kept = 512 + 1.5 * (asked or usual) + 128 * ways + 2 * (few if ways < 4 else many) + 8 * 58
+        kept = max(kept, 10_240) if memory > 61_440 else kept
+        d = replace(TOY, chip=replace(TOY_CHIP, device_memory=memory * MiB), chips=ways)
+        assert default_mem_fraction(d, chunked_prefill=asked) == round((memory - kept) / memory, 3)
+        assert default_chunk(d) == usual
 
 
 # Nonsense -------------------------------------------------------------------------------------------------------------
