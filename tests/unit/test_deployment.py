@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import records
 from toys import MEASURED, TOY, TOY_CHIP, TOY_MODEL
 
 from scaling.chips import GB200, H100, TPU_V5E, TPU_V5P
@@ -148,11 +149,7 @@ def test_bad_layer_seconds(bad: object) -> None:
 
 @pytest.mark.parametrize("record", [TOY, TOY_CHIP, TOY_MODEL, MEASURED], ids=lambda r: type(r).__name__)
 def test_records_are_frozen_take_keywords_and_are_themselves_alone(record: Any) -> None:
+    records.check(record)
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    for name, value in values.items():
-        with pytest.raises(AttributeError):
-            setattr(record, name, value)
     assert type(record)(**values) != record  # so that a record with arrays in it can be compared and be a key
     assert {record: 1}[record] == 1
-    with pytest.raises(TypeError, match="positional argument"):
-        type(record)(*values.values())
