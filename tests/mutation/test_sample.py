@@ -25,7 +25,7 @@ def command(*arguments: str, at: Path) -> list[str]:
 
 
 def run(*arguments: str, at: Path = HERE) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments, at=at), capture_output=True, text=True, check=False)
+    return subprocess.run(command(*arguments, at=at), capture_output=True, text=True, check=False, timeout=300)
 
 
 # The sample -----------------------------------------------------------------------------------------------------------

@@ -98,7 +98,8 @@ def start(folder: str) -> None:
     """Make a copy of the tree for this worker."""
     global _tree
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
+    # A worker that waits for its next mutant dies of the signal itself: a handler might never get to run there.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _tree = copied(Path(folder) / f"worker{os.getpid()}")
 
 
@@ -140,6 +141,7 @@ def _child(tests: Iterable[str], plugins: list[Any], seconds: int) -> int:
 
 def pytest_in_the_copy(tests: Iterable[str], plugins: list[Any], *, seconds: int = LATER) -> int:
     """Run pytest in a forked process: its exit code, negative when it was stopped. What it prints goes to a file."""
+    signal.signal(signal.SIGTERM, _stop)
     pid = os.fork()
     if not pid:
         code = 99
@@ -160,6 +162,7 @@ def pytest_in_the_copy(tests: Iterable[str], plugins: list[Any], *, seconds: int
         time.sleep(0.01)
         done, status = os.waitpid(pid, os.WNOHANG)
     _ours.remove(pid)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = os.waitstatus_to_exitcode(status)
     # No tests, a fault of the gate, wrong arguments: none of them is a verdict. A test whose file does not load is one.
     said = _log().read_text()
