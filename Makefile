@@ -40,20 +40,20 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit/test_layers.py
+	$(BIN)/python -m pytest tests/lint/test_layers.py
 
 bench: $(READY)
-	$(BIN)/python tests/bench.py
+	$(BIN)/python -m tests.strength.bench
 
-$(MUTATION): $(READY) tests/mutation/requirements.txt
-	$(BIN)/python -m pip install --quiet --requirement tests/mutation/requirements.txt
+$(MUTATION): $(READY) tests/strength/mutants/requirements.txt
+	$(BIN)/python -m pip install --quiet --requirement tests/strength/mutants/requirements.txt
 	@touch $(MUTATION)
 
 mutation: $(MUTATION)
-	$(BIN)/python tests/mutation/gate.py
+	$(BIN)/python -m tests.strength.mutants.gate
 
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz/run.py
+	$(BIN)/python -m tests.strength.fuzz.run
 
 clean:
 	rm -rf _build .venv

@@ -30,7 +30,6 @@ _HOME = {
     "prefix": ("PrefixTree", "saved_bytes"),
     "batching": ("Request", "timeline"),
     "engines": ("read_metrics", "diagnose"),
-    "exercise": ("check",),
     "units": (),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
         transfer_time as transfer_time,
     )
     from scaling.engines import diagnose as diagnose, read_metrics as read_metrics
-    from scaling.exercise import check as check
     from scaling.latency import StepTime as StepTime, decode_step as decode_step, prefill_time as prefill_time
     from scaling.memory import (
         activation_bytes as activation_bytes,

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaling._array import label, nonnegative, positive, shown, whole
+from scaling._checks import label, nonnegative, positive, shown, whole
 from scaling.units import GB, TB, TFLOP, dtype_bytes
 
 

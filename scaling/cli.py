@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import NoReturn
 
 from scaling import chips, models
-from scaling._array import in_line
+from scaling._checks import in_line
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import max_batch, min_chips, weight_bytes
-from scaling.tables import number
-from scaling.units import DTYPE_BYTES, GB, kB, ms
+from scaling.units import DTYPE_BYTES, GB, kB, ms, number
 
 CHIPS = {name.lower(): chip for name, chip in vars(chips).items() if any(chip is c for c in chips.CATALOGUE)}
 MODELS = {"8b": models.LLAMA3_8B, "70b": models.LLAMA3_70B, "405b": models.LLAMA3_405B}

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from scaling._array import Array, count, finite, maximum, share, shown
+from scaling._array import Array, maximum
+from scaling._checks import count, finite, share, shown
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes

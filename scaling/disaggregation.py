@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from scaling._array import Array, divide, nonnegative
+from scaling._array import Array, divide
+from scaling._checks import nonnegative
 from scaling.models import Model
 
 

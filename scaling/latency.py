@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from scaling._array import Array, flag, maximum, nonnegative, share, where
+from scaling._array import Array, maximum, where
+from scaling._checks import flag, nonnegative, share
 from scaling.deployment import Deployment
 from scaling.sharding import collective_time
 

@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from scaling._array import Array, count, divide, floor, maximum, nonnegative, where
+from scaling._array import Array, divide, floor, maximum, where
+from scaling._checks import count, nonnegative
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.models import Model
 from scaling.units import dtype_bytes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scaling._array import flag, in_line, label, positive, shown, whole
+from scaling._checks import flag, in_line, label, positive, shown, whole
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from scaling._array import shown
+from scaling._checks import shown
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
 from scaling.memory import max_batch

@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scaling._array import Array, maximum, nonnegative, shown, whole
+from scaling._array import Array, maximum
+from scaling._checks import nonnegative, shown, whole
 from scaling.models import Model
 
 

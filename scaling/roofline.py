@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from scaling._array import Array, divide, nonnegative, shown, whole
+from scaling._array import Array, divide
+from scaling._checks import nonnegative, shown, whole
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes, hour

@@ -1,6 +1,7 @@
 """What splitting costs: link bandwidth, collectives, and how far tensor parallelism reaches."""
 
-from scaling._array import Array, count, divide, flag, nonnegative, shown, where, whole
+from scaling._array import Array, divide, where
+from scaling._checks import count, flag, nonnegative, shown, whole
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.models import Model

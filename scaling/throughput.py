@@ -6,7 +6,8 @@ refused here: ask `memory.fits` or `memory.max_batch`.
 
 import math
 
-from scaling._array import Array, ceil, divide, floor, maximum, minimum, nonnegative, where
+from scaling._array import Array, ceil, divide, floor, maximum, minimum, where
+from scaling._checks import nonnegative
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.latency import decode_step, prefill_time

@@ -21,23 +21,38 @@ WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 
 
 def normalised(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """The notebook with widget ids derived from its name and their order, and no trace of the machine."""
+    """The notebook with ids made of what they name, so that nothing else moves when a cell comes in between."""
     state = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
     text = json.dumps(notebook)
-    if state:
-        order = list(dict.fromkeys(re.findall("|".join(state), text)))
-        for i, model_id in enumerate(order):
-            text = text.replace(model_id, hashlib.sha256(f"{name}:{i}".encode()).hexdigest()[:32])
+    for model_id, role in _roles(state, text).items():
+        text = text.replace(model_id, _hash(f"{name}:{role}", 32))
     notebook = nbformat.from_dict(json.loads(text))
     if state:
         stored = notebook.metadata.widgets[WIDGET_STATE]
         stored["state"] = {key: _sorted(stored["state"][key]) for key in sorted(stored["state"])}
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    for i, cell in enumerate(notebook.cells):
-        cell["id"] = f"{name}-{i:02}".replace("_", "-")
+    prefix = name.replace("_", "-")
+    for cell in notebook.cells:
+        if not cell.get("id", "").startswith(prefix):  # a new cell: its id stays when its text changes
+            cell["id"] = f"{prefix}-{_hash(cell.source, 8)}"
         cell.metadata.pop("execution", None)
     return notebook
+
+
+def _roles(state: dict, text: str) -> dict[str, str]:
+    """What each widget model is: the key of its widget, which part of that widget, or its place on the page."""
+    roles = {model_id: str(i) for i, model_id in enumerate(dict.fromkeys(re.findall("|".join(state) or "$^", text)))}
+    for model_id, model in state.items():
+        if key := model["state"].get("key"):
+            roles[model_id] = key
+            roles[model["state"].get("layout", "").removeprefix("IPY_MODEL_")] = f"{key} layout"
+    roles.pop("", None)
+    return roles
+
+
+def _hash(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def _sorted(value: object) -> object:

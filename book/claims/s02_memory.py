@@ -5,10 +5,10 @@ from itertools import count
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.memory import cache_budget, cache_bytes, fits, grouped_weight_bytes, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_70B
-from scaling.tables import number as n
 from scaling.throughput import mfu
 from scaling.units import GB, KiB, kB
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import cache_bytes, fits, weight_bytes
 from scaling.models import LLAMA3_70B
 from scaling.roofline import critical_batch
 from scaling.sharding import collective_time
-from scaling.tables import number as n
 from scaling.throughput import tokens_per_second, tokens_per_second_per_chip
 from scaling.units import KiB, kB, ms
 

@@ -5,6 +5,7 @@ from statistics import mean, median
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.disaggregation import eviction_rate
 from scaling.engines import megatron
@@ -12,7 +13,6 @@ from scaling.latency import decode_step
 from scaling.memory import cache_budget, fits, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_70B
 from scaling.roofline import critical_batch
-from scaling.tables import number as n
 from scaling.throughput import compute_ceiling, mfu, plateau, queries_per_second, queries_per_second_per_chip
 from scaling.units import ms
 

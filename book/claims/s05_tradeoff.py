@@ -5,12 +5,12 @@ from dataclasses import replace
 from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
 from scaling.batching import Request, timeline
 from scaling.chips import H100_TEXT, TPU_V5E, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.engines import megatron
 from scaling.latency import decode_step
 from scaling.memory import cache_budget, fits, max_batch
 from scaling.models import LLAMA3_70B
-from scaling.tables import number as n
 from scaling.throughput import (
     balanced_batch,
     batch_at_step,

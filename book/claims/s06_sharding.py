@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT, TPU_V5P_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import fits, max_batch, weight_bytes
 from scaling.models import LLAMA3_70B, LLAMA3_405B
 from scaling.sharding import collective_time, link_bandwidth, matmul_collective_time, tp_limit
-from scaling.tables import number as n
 from scaling.throughput import tokens_per_second
 from scaling.units import GB, dtype_bytes, ms, us
 

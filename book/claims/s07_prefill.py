@@ -6,13 +6,13 @@ from statistics import mean, median
 from claims.ledger import AGREES, ERRATUM, PART8, Load, Section, claim
 from scaling.batching import Request, timeline
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.disaggregation import eviction_rate, prefill_decode_ratio, transfer_time
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import max_batch
 from scaling.models import LLAMA3_70B
 from scaling.roofline import critical_batch
-from scaling.tables import number as n
 from scaling.units import GB, ms
 
 d = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, params="nominal")

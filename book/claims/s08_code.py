@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import cache_bytes, fits, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_70B
 from scaling.roofline import attention_intensity, ridge_point
-from scaling.tables import number as n
 from scaling.throughput import best_batch, plateau, tokens_per_second
 from scaling.units import KiB, kB, ms
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from claims.ledger import AGREES, CONVENTION, ERRATUM, Load, Section, claim
 from scaling.batching import Request, Timeline, timeline
 from scaling.chips import H100_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.engines import mini_sglang, read_metrics, sglang
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import fits, max_batch, min_chips
 from scaling.models import LLAMA3_8B, LLAMA3_70B
 from scaling.prefix import saved_bytes
-from scaling.tables import number as n
 from scaling.units import MB, KiB, MiB, kB, ms
 
 basic = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal")

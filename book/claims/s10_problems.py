@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from claims.ledger import AGREES, ERRATUM, PART7, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
+from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
 from scaling.memory import min_chips
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B
-from scaling.tables import number as n
 from scaling.throughput import largest_batch, prefill_chips, replicas_for
 from scaling.units import GiB, ms
 

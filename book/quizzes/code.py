@@ -21,10 +21,9 @@ from scaling import (
     tokens_per_second_per_chip,
     weight_bytes,
 )
-from scaling.exercise import Exercise, check
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
-from scaling.units import GB, ms
+from scaling.course.exercise import Exercise, check
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.units import GB, ms, number
 
 CONTEXT, LONG = 8192, 32_768
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from scaling import H100_TEXT, LLAMA3_70B, TPU_V5E_TEXT, TPU_V5P_TEXT, Chip, Deployment
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.roofline import bandwidth_per_dollar, breakeven_price, flops_per_dollar, memory_per_dollar_hour
-from scaling.tables import number
 from scaling.throughput import cost_per_million_tokens, mfu
-from scaling.units import GB, TB, TFLOP, hour, minute
+from scaling.units import GB, TB, TFLOP, hour, minute, number
 
 # The chips of the text, at its prices of February 2025.
 NAMES = {H100_TEXT: "H100", TPU_V5P_TEXT: "TPU v5p", TPU_V5E_TEXT: "TPU v5e"}

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from scaling import H100_TEXT, LLAMA3_70B, Deployment, critical_batch, decode_step, prefill_time
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.roofline import attention_intensity, ridge_point
-from scaling.tables import number
-from scaling.units import GB, TB, TFLOP, ms
+from scaling.units import GB, TB, TFLOP, ms, number
 
 # Eight H100 with bf16 weights, an int8 cache and the constants of the text.
 NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, kv="int8", params="nominal")

@@ -18,11 +18,10 @@ from scaling import (
     parallel_sizes,
     weight_bytes,
 )
-from scaling.exercise import Exercise
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.memory import grouped_weight_bytes
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
-from scaling.units import DTYPE_BYTES, GB, GiB, KiB, kB
+from scaling.units import DTYPE_BYTES, GB, GiB, KiB, kB, number
 
 # Every query head with a key and a value of its own: multi-head attention, which the 70B model does not use.
 MULTI_HEAD = replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads)

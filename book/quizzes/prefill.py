@@ -14,10 +14,9 @@ from scaling import (
     prefill_decode_ratio,
     prefill_time,
 )
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
-from scaling.units import ms
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.units import ms, number
 
 # Sixteen v5e, weights, cache and arithmetic in bf16, with the constants of the text; and a node of eight H100.
 SLICE = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, params="nominal")

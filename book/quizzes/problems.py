@@ -18,14 +18,13 @@ from scaling import (
     queries_per_second,
     weight_bytes,
 )
-from scaling.exercise import Exercise
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.memory import activation_bytes
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.roofline import attention_flops, critical_batch
 from scaling.sharding import hop_time, slice_hops
-from scaling.tables import number
 from scaling.throughput import batch_at_step, largest_batch, prefill_chips, replicas_for
-from scaling.units import GB, GFLOP, GiB, ms
+from scaling.units import GB, GFLOP, GiB, ms, number
 
 # The deployments of the four problems, with the constants of the text: int8 weights and cache, bf16 arithmetic.
 INT8 = Deployment(model=LLAMA3_405B, chip=TPU_V5E_TEXT, weights="int8", kv="int8", params="nominal")

@@ -6,12 +6,11 @@ from math import ceil, floor
 from pathlib import Path
 
 from scaling import H100_TEXT, LLAMA3_8B, LLAMA3_70B, Deployment, decode_step, prefill_time
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.engines import sglang
-from scaling.exercise import Exercise
 from scaling.prefix import saved_bytes
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
-from scaling.units import GB, GiB, ms
+from scaling.units import GB, GiB, ms, number
 
 # The node of the text: eight H100, everything in bf16 unless a flag says otherwise.
 NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal")

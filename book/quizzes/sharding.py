@@ -15,11 +15,10 @@ from scaling import (
     tp_limit,
     weight_bytes,
 )
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.sharding import link_bandwidth, matmul_collective_time
-from scaling.tables import number
-from scaling.units import GB, TFLOP, ms, us
+from scaling.units import GB, TFLOP, ms, number, us
 
 D, F, B = LLAMA3_70B.d_model, LLAMA3_70B.d_ff, 64
 

@@ -20,11 +20,10 @@ from scaling import (
     tokens_per_second_per_chip,
     weight_bytes,
 )
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.throughput import compute_ceiling
-from scaling.units import GB, GiB, ms
+from scaling.units import GB, GiB, ms, number
 
 CONTEXT, ANSWER = 8192, 512
 

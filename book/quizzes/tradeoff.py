@@ -11,11 +11,10 @@ from scaling import (
     plateau,
     tokens_per_second,
 )
-from scaling.exercise import Exercise
-from scaling.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.tables import number
+from scaling.course.exercise import Exercise
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.throughput import balanced_batch, batch_at_step, cache_over_compute_context, cache_over_weights_tokens
-from scaling.units import GB, TFLOP, ms
+from scaling.units import GB, TFLOP, ms, number
 
 # Sixteen v5e with int8 weights, an int8 cache, bf16 arithmetic and the constants of the text.
 SLICE = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, weights="int8", kv="int8", params="nominal")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scaling._array import finite, shown, whole
+from scaling._checks import finite, shown, whole
 
 KINDS = ("prefill", "decode", "mixed", "transfer", "wait", "held")
 

@@ -8,7 +8,8 @@ from functools import partial
 from itertools import count as numbers
 from typing import TypeAlias
 
-from scaling._array import finite, plain, share, shown, whole
+from scaling._array import plain
+from scaling._checks import finite, share, shown, whole
 from scaling.batching.policies import PLANS, POLICIES, Job, Limits, Plan, Server
 from scaling.batching.records import Request, RequestTimes, Span, Step, Timeline
 

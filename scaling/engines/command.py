@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scaling._array import shown
+from scaling._checks import shown
 
 _WIDTH = 79
 # A shell that knows no comments when it is typed into (zsh, as it comes) must still pass over a comment unharmed.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from scaling._array import shown
+from scaling._checks import shown
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.engines.finding import ENGINES, FLAGS, LATENCY, MEMORY, PREFILL, THROUGHPUT, Finding as Finding, said
 from scaling.engines.metrics import Metrics

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from scaling._array import positive, whole
+from scaling._checks import positive, whole
 from scaling.deployment import Deployment
 from scaling.memory import weight_bytes
 from scaling.models import Model

@@ -2,7 +2,7 @@
 
 import math
 
-from scaling._array import positive
+from scaling._checks import positive
 from scaling.deployment import Deployment
 from scaling.engines import options
 from scaling.engines.command import Command, Option

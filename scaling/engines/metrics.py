@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from scaling._array import in_line, shown
+from scaling._checks import in_line, shown
 from scaling.engines.series import Histogram as Histogram, Labels, Series, read_series, split_bound
 
 

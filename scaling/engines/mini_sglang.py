@@ -1,6 +1,6 @@
 """Mini-SGLang, the teaching version of SGLang: the launch command and the pool of the KV cache."""
 
-from scaling._array import share, whole
+from scaling._checks import share, whole
 from scaling.deployment import Deployment
 from scaling.engines import options
 from scaling.engines.command import Command, Option

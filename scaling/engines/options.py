@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from scaling._array import shown, whole
+from scaling._checks import shown, whole
 from scaling.deployment import Deployment
 from scaling.engines.command import Option, plain_text
 from scaling.engines.loading import loaded_weight_bytes

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from math import inf, nan
 from typing import NamedTuple
 
-from scaling._array import Array, ceil, finite, floor, maximum, minimum, nonnegative, positive, share, shown, whole
+from scaling._array import Array, ceil, floor, maximum, minimum
+from scaling._checks import finite, nonnegative, positive, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.engines.loading import (
     chip_token_bytes,

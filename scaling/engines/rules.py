@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from scaling._array import positive, shown, whole
+from scaling._checks import positive, shown, whole
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.engines.command import plain_text
 from scaling.latency import decode_step

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import float_info
 
-from scaling._array import in_line, shown
+from scaling._checks import in_line, shown
 
 ENGINES = ("sglang", "vllm")
 

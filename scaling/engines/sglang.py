@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scaling._array import flag, share, shown, whole
+from scaling._checks import flag, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.engines import options
 from scaling.engines.command import Command, Option

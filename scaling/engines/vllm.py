@@ -1,6 +1,6 @@
 """vLLM: the launch command, the pool of the KV cache, and what its metrics page says."""
 
-from scaling._array import flag, share, whole
+from scaling._checks import flag, share, whole
 from scaling.deployment import Deployment
 from scaling.engines import options
 from scaling.engines.command import Command, Option

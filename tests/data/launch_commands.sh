@@ -1,4 +1,4 @@
-# Launch commands word for word, as tests/unit/test_commands.py asks for them.
+# Launch commands word for word, as tests/engines/test_commands.py asks for them.
 
 ## sglang, nothing asked
 # SGLang 0.5.23, flags as of 2026-10-30

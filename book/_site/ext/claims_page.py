@@ -1,0 +1,167 @@
+"""The ledger of claims as plain HTML: ``{claims} rules``, ``editions``, ``counts`` and ``table`` on its page.
+
+The page is whole without a script. ``claims.js`` adds the filters, and is loaded on that page only.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the folder of `claims`
+
+from claims import FILES, SECTIONS, ledger
+from scaling.course.tables import table
+from scaling.units import number
+
+PAGE = "book/appendix/claims"
+SIGNS = {ledger.AGREES: "✓", ledger.ROUNDING: "≈", ledger.CONVENTION: "⇄", ledger.ERRATUM: "✗"}
+Link = Callable[[str], str | None]
+
+
+def anchor(heading: str) -> str:
+    """The id that a page gives a heading."""
+    return nodes.make_id(heading)
+
+
+def shown(value: float | bool, printed: str) -> str:
+    """A value in the unit of the printed number; for a sentence, whether it holds."""
+    if isinstance(value, bool):
+        return "holds" if value else "does not hold"
+    _, size, unit = ledger.quantity(printed)
+    if re.search(r"\de\d", printed) and value / size >= 1e6:
+        mantissa, exponent = f"{value / size:.3e}".split("e")
+        return f"{mantissa}e{int(exponent)} {unit}"
+    whole = size == 1 and float(value).is_integer()
+    return f"{number(int(value) if whole else value / size)} {unit}".strip()
+
+
+def cell(label: str, *parts: str) -> str:
+    """A cell that says which column it is from, for narrow screens."""
+    return f'<td data-label="{escape(label)}">{"".join(parts)}</td>'
+
+
+def row(c: ledger.Claim, expression: str, chapter: str) -> str:
+    """One claim. `chapter`: the link to what explains it."""
+    place = escape(c.place if c.edition is ledger.TEXT else f"{c.edition.name}, {c.place}")
+    errata = "".join(f" · {escape(one)}" for one in c.errata)
+    own = "" if c.convention is None else f"<br>their way: {escape(shown(c.convention, c.printed))}"
+    ratio = f"<span>{number(c.ratio)}</span>" if c.printed else ""
+    return (
+        f'<tr id="claim-{escape(c.id)}" data-verdict="{c.verdict}"><th scope="row"><a href="#claim-{escape(c.id)}">'
+        f"{escape(c.says)}</a><small>{place}{errata}</small></th>"
+        + cell("Printed", f"<span>{escape(c.printed) or 'in words'}</span>")
+        + cell(
+            "scaling gives", f"<span>{escape(shown(c.gives, c.printed))}{own}<code>{escape(expression)}</code></span>"
+        )
+        + cell("Ratio", ratio)
+        + cell("Verdict", f'<span class="claims-{c.verdict}">{SIGNS[c.verdict]} {c.verdict}</span>')
+        + cell("Why", f"<span>{escape(c.why)} {chapter}</span>")
+        + "</tr>"
+    )
+
+
+def chapter_link(section: ledger.Section, heading: str, link: Link) -> str:
+    """A link to the chapter of a section, to a heading of it when one is named."""
+    text = f"{int(section.chapter[:2])}.\u00a0{heading or section.title}"
+    address = link(f"book/{section.chapter}")
+    if address is None:
+        return f"<small>{escape(text)}</small>"
+    return f'<a href="{escape(address)}{"#" + anchor(heading) if heading else ""}">{escape(text)}</a>'
+
+
+def claims_table(link: Link) -> str:
+    """All claims, one group of rows a section, after a group of links to the sections."""
+    heads = ("Claim", "Printed", "<code>scaling</code> gives", "Ratio", "Verdict", "Why, and where it is explained")
+    parts = ["".join(f'<th scope="col">{head}</th>' for head in heads)]
+    for name, section in SECTIONS.items():
+        source, own = FILES[name], ledger.expressions(FILES[name])
+        title = f"{section.number} {section.title}"
+        parts.append(
+            f'<tbody data-section="{section.number}"><tr class="claims-section"><th colspan="6" scope="rowgroup" '
+            f'id="section-{section.number.replace(".", "-")}">{escape(title)}<details><summary>What the names in the '
+            f"expressions stand for</summary><pre>{escape(ledger.setup(source))}</pre></details></th></tr>"
+            + "".join(row(c, own[c.id], chapter_link(section, c.see, link)) for c in section.claims)
+            + "</tbody>"
+        )
+    jumps = " ".join(
+        f'<a href="#section-{s.number.replace(".", "-")}">{s.number}&nbsp;{escape(s.title)}</a>'
+        for s in SECTIONS.values()
+    )
+    return (
+        f'<nav class="claims-sections" aria-label="Sections of the ledger">{jumps}</nav>'
+        f'<table class="claims-table"><caption>Every number, in the order of the text</caption>'
+        f"<thead><tr>{parts[0]}</tr></thead>{''.join(parts[1:])}</table>"
+    )
+
+
+def counts(link: Link) -> str:
+    """How many rows of each section have which verdict."""
+
+    def line(title: str, claims: Iterable[ledger.Claim]) -> list[Any]:
+        verdicts = [c.verdict for c in claims]
+        return [title, *(verdicts.count(verdict) for verdict in ledger.VERDICTS), len(verdicts)]
+
+    lines = [line(f"{s.number} {s.title}", s.claims) for s in SECTIONS.values()]
+    lines.append(line("All", [c for s in SECTIONS.values() for c in s.claims]))
+    return table(["Section", *ledger.VERDICTS, "rows"], lines, "Rows by section and verdict")._repr_html_()
+
+
+def rules(link: Link) -> str:
+    """What a verdict means."""
+    lines = "".join(f"<dt>{SIGNS[v]} {v}</dt><dd>{escape(rule)}</dd>" for v, rule in ledger.VERDICTS.items())
+    return f'<dl class="claims-rules">{lines}</dl>'
+
+
+def editions(link: Link) -> str:
+    """Which state of each source was read."""
+    lines = "".join(
+        f"<li><strong>{escape(e.name)}</strong>: {escape(f'{e.what}, {e.state}, {e.date}')}</li>"
+        for e in ledger.EDITIONS
+    )
+    return f"<ul>{lines}</ul>"
+
+
+PARTS: dict[str, Callable[[Link], str]] = {
+    "rules": rules,
+    "editions": editions,
+    "counts": counts,
+    "table": claims_table,
+}
+
+
+class Claims(Directive):
+    """A part of the ledger."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The part, as raw HTML; the page is read again when a module of the ledger changes."""
+        env = self.state.document.settings.env
+        for path in (Path(ledger.__file__), *FILES.values()):
+            env.note_dependency(str(path))
+
+        def link(docname: str) -> str | None:
+            known = docname in env.found_docs
+            return env.app.builder.get_relative_uri(env.docname, docname) if known else None
+
+        return [nodes.raw("", PARTS[self.arguments[0]](link), format="html")]
+
+
+def _assets(app: Sphinx, pagename: str, *_: Any) -> None:
+    if pagename == PAGE:
+        app.add_css_file("claims.css")
+        app.add_js_file("claims.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.add_directive("claims", Claims)
+    app.connect("html-page-context", _assets)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

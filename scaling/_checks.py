@@ -1,0 +1,151 @@
+"""Checks of what is given, and the one sentence that refuses it: the name, what is allowed, what was given."""
+
+import math
+from collections.abc import Callable
+from sys import float_info
+
+from scaling._array import Array, floor, scalar
+
+_LARGEST = float_info.max
+_MOST = 10**15  # more than any count here, and its products stay far below the largest float
+
+# The rules that values obey, written so that they hold for one number and elementwise.
+_RULES: dict[str, Callable[[Array], Array]] = {
+    "nonnegative": lambda value: (value >= 0) | (value != value),
+    "finite": lambda value: (value >= 0) & (value < math.inf),
+    "positive": lambda value: (value > 0) & (value < math.inf),
+    "share": lambda value: (value > 0) & (value <= 1),
+    "whole": lambda value: (value >= 1) & (value <= _MOST) & (floor(value) == value),
+}
+
+
+def _obeys(value: Array, rule: str) -> bool:
+    """Whether a value is numeric and all of it obeys the rule. Lazy and traced arrays are not looked into."""
+    if not _numeric(value):
+        return False
+    if scalar(value):
+        return bool(_RULES[rule](value))
+    try:
+        return type(value).__module__.partition(".")[0] != "numpy" or bool(_RULES[rule](value).all())
+    except TypeError:  # as NumPy's `masked`, which has the dtype of a number and is none
+        return False
+
+
+def _numeric(value: Array) -> bool:
+    if isinstance(value, (bool, type)):
+        return False
+    if scalar(value):
+        return isinstance(value, float) or abs(value) <= _LARGEST
+    dtype = getattr(value, "dtype", None)
+    # Half precision ends at 65504: a batch times a context would silently be infinite.
+    return dtype is not None and getattr(dtype, "kind", "f") in ("i", "u", "f") and str(dtype) != "float16"
+
+
+def shown(value: object) -> str:
+    """What was given, for an error message: on one line and not too long."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "a whole number beyond any float"
+    try:
+        lines = repr(value).splitlines()
+    except Exception:  # nested too deep, numbers of too many digits, or no words of its own
+        return f"a {type(value).__name__} that cannot be shown"
+    return in_line(" ".join(line.strip() for line in lines))
+
+
+def in_line(text: str, most: int = 100) -> str:
+    """`text` as a part of a sentence: on one line, nothing in it that does not print, not too long."""
+    if not text.isprintable():
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def nonnegative(name: str, value: Array) -> Array:
+    """`value` unchanged if it is a number or an array of numbers with none below zero.
+
+    Raises ``ValueError`` that names the argument, the value given and what is allowed. NaN passes.
+    """
+    if (value.__class__ is float and not value < 0) or (value.__class__ is int and 0 <= value <= _LARGEST):
+        return value  # the common cases, fast
+    if _obeys(value, "nonnegative"):
+        return value
+    raise ValueError(f"{name} must be a number, or an array of numbers, of at least 0, not {shown(value)}.")
+
+
+_SAID = {
+    "finite": "a finite number of at least 0",
+    "positive": "a finite number above 0",
+    "share": "a share above 0 and at most 1",
+}
+
+
+def _must(name: str, value: Array, rule: str) -> Array:
+    if _obeys(value, rule):
+        return value
+    raise ValueError(f"{name} must be {_SAID[rule]}, not {shown(value)}.")
+
+
+def finite(name: str, value: Array) -> Array:
+    """`value` unchanged if it is a finite number, or an array of numbers, none below zero.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    return _must(name, value, "finite")
+
+
+def positive(name: str, value: Array) -> Array:
+    """`value` unchanged if it is a finite number, or an array of numbers, all above zero.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    return _must(name, value, "positive")
+
+
+def count(name: str, value: Array) -> Array:
+    """`value` unchanged if it is a whole number of at least 1 and at most 10^15, or an array of such.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if _obeys(value, "whole"):
+        return value
+    if not scalar(value):
+        positive(name, value)
+    most = " and at most 10^15" if scalar(value) and _MOST < value < math.inf else ""
+    raise ValueError(f"{name} must be a whole number of at least 1{most}, not {shown(value)}.")
+
+
+def whole(name: str, value: Array) -> int:
+    """`value` as an ``int``, for what cannot be an array: no count that follows from it can then overflow.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if getattr(value, "ndim", 0):
+        raise ValueError(f"{name} must be a single whole number of at least 1, not {shown(value)}.")
+    return int(count(name, value))
+
+
+def share(name: str, value: Array) -> Array:
+    """`value` unchanged if it lies above 0 and not above 1.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    return _must(name, value, "share")
+
+
+def label(name: str, value: str) -> str:
+    """`value` unchanged if it is a text of one line that can stand in a sentence.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if isinstance(value, str) and value.isprintable() and len(value) <= 100:
+        return value
+    raise ValueError(f"{name} must be a text of one line and at most 100 characters, not {shown(value)}.")
+
+
+def flag(name: str, value: bool) -> bool:
+    """`value` unchanged if it is a bool: other languages' words for it, such as ``"false"``, count as true in Python.
+
+    Raises ``ValueError`` that names the argument, the value given and what is allowed.
+    """
+    if type(value).__name__ in ("bool", "bool_"):  # Python's own and NumPy's
+        return value
+    raise ValueError(f"{name} must be True or False, not {shown(value)}.")

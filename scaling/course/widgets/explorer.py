@@ -1,0 +1,271 @@
+"""The explorer: a deployment with handles. Every value it shows is computed here, with the formulas of `scaling`.
+
+A page without a kernel carries the values in one float32 grid, in which each figure lies only along the axes that it
+depends on. With a kernel the same figures are computed for any batch and context that the reader asks for.
+"""
+
+import math
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from html import escape
+from itertools import product
+from typing import Any, TypeAlias
+
+import traitlets as t
+
+from scaling import chips as _chips, models as _models
+from scaling._checks import count
+from scaling.chips import H100, H200, MI300X, TPU_V5E, Chip
+from scaling.course.tables import table
+from scaling.course.widgets._base import StaticWidget, load
+from scaling.deployment import Deployment, parallel_sizes
+from scaling.disaggregation import eviction_rate, prefill_decode_ratio
+from scaling.latency import decode_step, prefill_time
+from scaling.memory import cache_bytes, max_batch, min_chips, weight_bytes
+from scaling.models import LLAMA3_8B, LLAMA3_70B, Model
+from scaling.throughput import (
+    balanced_batch,
+    cost_per_million_tokens,
+    plateau,
+    tokens_per_second_per_chip as rate_per_chip,
+)
+from scaling.units import GB, ms, number
+
+Figure: TypeAlias = tuple[str, Callable[[Deployment, float, float], Any]]
+
+BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, *(m * 2**k for k in range(3, 8) for m in (4, 5, 6)), 1024)
+CONTEXTS = tuple(1024 * 2**k for k in range(8))
+VIEWS = ("step", "front", "prefill")
+LARGEST_GRID = 180_000  # bytes: as base64 and with the front end, a page's explorer stays under 300 KB
+
+# Each figure with the axes it depends on. "place" is chip, model and number of chips; "pair" is chip and model: what is
+# counted per chip does not depend on how many there are. "tokens" is batch times context: the cache knows no other.
+_STEP: Mapping[str, Figure] = {
+    "weights": ("place weights", lambda d, b, s: decode_step(d, b, s).weights),
+    "compute": ("place batch", lambda d, b, s: decode_step(d, b, s).compute),
+    "matmul": ("place weights batch", lambda d, b, s: decode_step(d, b, s).matmul),
+    "cache": ("place kv tokens", lambda d, b, s: decode_step(d, b, s).cache),
+    "rate": ("pair weights kv context batch", rate_per_chip),
+    "chip_hours": ("pair weights kv context batch", lambda d, b, s: cost_per_million_tokens(d, b, s, price=1.0)),
+    "ceiling": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
+    "critical": ("pair weights", lambda d, b, s: balanced_batch(d)),
+    "need": ("pair weights kv tokens", min_chips),
+    "max_batch": ("place weights kv context", lambda d, b, s: max_batch(d, s)),
+    "memory": ("place", lambda d, b, s: d.memory),
+    "weight_bytes": ("pair weights", lambda d, b, s: weight_bytes(d)),
+    "cache_bytes": ("pair kv tokens", cache_bytes),
+}
+
+
+def _prefill(mfu: float, decode_tokens: float) -> dict[str, Figure]:
+    def ratio(d: Deployment, batch: float, context: float) -> Any:
+        prompt, step = prefill_time(d, context, mfu=mfu), decode_step(d, batch, context).total
+        return prefill_decode_ratio(prompt, step, batch, decode_tokens)
+
+    return {
+        "prefill": ("place context", lambda d, b, s: prefill_time(d, s, mfu=mfu)),
+        "prefill_attention": ("place context", lambda d, b, s: prefill_time(d, s, mfu=mfu, attention=True)),
+        "ratio": ("pair weights kv context batch", ratio),
+        "leaving": ("batch", lambda d, b, s: eviction_rate(b, s, decode_tokens).sequences),
+    }
+
+
+def _name(record: Chip | Model) -> str:
+    """What the record is called in the catalogue, or its own name in characters that an address may hold."""
+    for key, value in {**vars(_chips), **vars(_models)}.items():
+        if value is record:
+            return str(key)
+    return re.sub(r"[^A-Za-z0-9]+", "-", record.name).strip("-")
+
+
+class Explorer(StaticWidget):
+    """Handles on a deployment, and its decode step, its front, its memory and its cost.
+
+    `key`: unique on its page. `chips`, `models`: records to choose from. `weights`, `kv`: dtypes to choose from.
+    `contexts`, `batches`: values to slide over, ascending; with a kernel the reader may type any other.
+    `start`: the position it opens at; a mapping that may hold ``chip``, ``model`` (records), ``chips``, ``weights``,
+    ``kv``, ``context``, ``batch`` and ``price`` [USD/h per chip]. `show`: ``"step"``, ``"front"`` and ``"prefill"``.
+    `predict`: a question to answer with a step time before the values appear; empty for none.
+    `params`, `compute`: as in `Deployment`. `mfu`, `decode_tokens`: of the ``"prefill"`` view.
+
+    Raises ``ValueError`` for an unknown view or a start that is not among the choices, and for
+    more choices than a page can carry.
+    """
+
+    _esm = load("explorer.js")
+    _css = load("widgets.css", "explorer.css")
+
+    axes = t.Dict().tag(sync=True)
+    tables: t.List[Any] = t.List().tag(sync=True)
+    grid = t.Bytes().tag(sync=True)
+    start = t.Dict().tag(sync=True)
+    show = t.List(t.Unicode()).tag(sync=True)
+    predict = t.Unicode().tag(sync=True)
+    assumed = t.Dict().tag(sync=True)
+    request = t.Dict().tag(sync=True)
+    exact = t.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        chips: Sequence[Chip] = (H100, H200, MI300X, TPU_V5E),
+        models: Sequence[Model] = (LLAMA3_70B, LLAMA3_8B),
+        weights: Sequence[str] = ("bf16", "int8", "int4"),
+        kv: Sequence[str] = ("bf16", "int8"),
+        contexts: Sequence[int] = CONTEXTS,
+        batches: Sequence[int] = BATCHES,
+        start: Mapping[str, Any] | None = None,
+        show: Sequence[str] = ("step", "front"),
+        predict: str = "",
+        params: str = "exact",
+        compute: str = "bf16",
+        mfu: float = 0.4,
+        decode_tokens: int = 512,
+    ) -> None:
+        if not set(show) <= set(VIEWS):
+            raise ValueError(f"show must name views among {', '.join(VIEWS)}, not {show!r}.")
+        self._chips = {_name(chip): chip for chip in chips}
+        self._models = {_name(model): model for model in models}
+        self._dtypes = {"weights": tuple(weights), "kv": tuple(kv)}
+        self._contexts, self._batches = tuple(contexts), tuple(batches)
+        self._base = Deployment(model=models[0], chip=chips[0], params=params, compute=compute)
+        self._figures = {**_STEP, **(_prefill(mfu, decode_tokens) if "prefill" in show else {})}
+        layout, grid = self._grid()
+        if len(grid) > LARGEST_GRID:
+            raise ValueError(
+                f"the choices must fit in a page: offer fewer chips, models or dtypes ({len(grid):,} bytes)."
+            )
+        super().__init__(
+            key=key,
+            axes=self._axes(),
+            tables=layout,
+            grid=grid,
+            start=self._start(start or {}),
+            show=list(show),
+            predict=predict,
+            assumed={"params": params, "compute": compute, "mfu": mfu, "decode_tokens": decode_tokens},
+        )
+
+    def _sizes(self) -> list[list[tuple[int, ...]]]:
+        return [[parallel_sizes(model, chip) for model in self._models.values()] for chip in self._chips.values()]
+
+    def _axes(self) -> dict[str, Any]:
+        """What the handles can be set to, as plain data; `tokens` is the place of batch times context on its axis."""
+        tokens = sorted({B * S for B in self._batches for S in self._contexts})
+        at = {value: i for i, value in enumerate(tokens)}
+        prices = [None if math.isnan(chip.price) else chip.price for chip in self._chips.values()]
+        return {
+            "chip": list(self._chips),
+            "model": list(self._models),
+            "names": {key: record.name for records in (self._chips, self._models) for key, record in records.items()},
+            "prices": prices,
+            "sizes": [[list(sizes) for sizes in row] for row in self._sizes()],
+            "weights": list(self._dtypes["weights"]),
+            "kv": list(self._dtypes["kv"]),
+            "context": list(self._contexts),
+            "batch": list(self._batches),
+            "tokens": [[at[B * S] for B in self._batches] for S in self._contexts],
+        }
+
+    def _start(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        keys = {id(record): key for key, record in {**self._chips, **self._models}.items()}
+        position: dict[str, Any] = {
+            **{"chip": next(iter(self._chips)), "model": next(iter(self._models))},
+            **{"weights": self._dtypes["weights"][0], "kv": self._dtypes["kv"][0], "context": 8192, "batch": 32},
+            **{name: keys.get(id(value), value) for name, value in given.items()},
+        }
+        if position["chip"] not in self._chips or position["model"] not in self._models:
+            raise ValueError(f"start must name a chip and a model that the explorer offers, not {given!r}.")
+        sizes = parallel_sizes(self._models[position["model"]], self._chips[position["chip"]])
+        position.setdefault("chips", max(n for n in sizes if n <= max(8, sizes[0])))
+        allowed = {"chips": sizes, **self._dtypes, "context": self._contexts, "batch": self._batches}
+        for name, values in allowed.items():
+            if position[name] not in values:
+                raise ValueError(f"start[{name!r}] must be one of {list(values)}, not {position[name]!r}.")
+        if unknown := set(position) - {*allowed, "chip", "model", "price"}:
+            raise ValueError(f"start has no entry {sorted(unknown)[0]!r}.")
+        return position
+
+    def _grid(self) -> tuple[list[Any], bytes]:
+        """The figures' names, axes and lengths, and their values one after the other, the last axis fastest."""
+
+        @cache
+        def deployment(chip: Chip, model: Model, n: int, weights: str, kv: str) -> Deployment:
+            return replace(self._base, chip=chip, model=model, chips=n, weights=weights, kv=kv)
+
+        # For each number of cached tokens one batch and context that give it.
+        pairs = {B * S: (B, S) for B in self._batches for S in self._contexts}
+        cells = [
+            (chip, model, sizes)
+            for chip, row in zip(self._chips.values(), self._sizes(), strict=True)
+            for model, sizes in zip(self._models.values(), row, strict=True)
+        ]
+        axis: dict[str, list[dict[str, Any]]] = {
+            "place": [{"chip": c, "model": m, "n": n} for c, m, sizes in cells for n in sizes],
+            "pair": [{"chip": c, "model": m, "n": sizes[0]} for c, m, sizes in cells],
+            "weights": [{"weights": dtype} for dtype in self._dtypes["weights"]],
+            "kv": [{"kv": dtype} for dtype in self._dtypes["kv"]],
+            "context": [{"S": S} for S in self._contexts],
+            "batch": [{"B": B} for B in self._batches],
+            "tokens": [{"B": pairs[n][0], "S": pairs[n][1]} for n in sorted(pairs)],
+        }
+        anywhere = {name: value for entries in axis.values() for name, value in entries[0].items()}
+        layout, values = [], []
+        for figure, (depends, of) in self._figures.items():
+            names = depends.split()
+            layout.append([figure, names, [len(axis[name]) for name in names]])
+            for steps in product(*(axis[name] for name in names)):
+                at = dict(anywhere)
+                for step in steps:
+                    at |= step
+                d = deployment(at["chip"], at["model"], at["n"], at["weights"], at["kv"])
+                values.append(of(d, at["B"], at["S"]))
+        return layout, struct.pack(f"<{len(values)}f", *values)
+
+    def figures(self, position: Mapping[str, Any]) -> dict[str, float]:
+        """Every figure at a position (any whole batch and context), keyed by name. SI base units."""
+        d = replace(
+            self._base,
+            chip=self._chips[position["chip"]],
+            model=self._models[position["model"]],
+            **{name: position[name] for name in ("chips", "weights", "kv")},
+        )
+        return {name: float(of(d, position["batch"], position["context"])) for name, (_, of) in self._figures.items()}
+
+    @t.observe("request")
+    def _answer(self, change: Mapping[str, Any]) -> None:
+        """Compute what the reader asked for, and the front through it. An impossible request is answered in words."""
+        asked = change["new"]
+        try:
+            count("batch", asked["batch"])
+            count("context", asked["context"])
+            front = [self.figures({**asked, "batch": B}) for B in self._batches]
+            self.exact = {"id": asked["id"], "at": self.figures(asked), "front": front}
+        except (KeyError, TypeError, ValueError) as error:
+            self.exact = {"id": asked.get("id"), "error": str(error)}
+
+    def _rows(self) -> Iterable[tuple[str, str]]:
+        at, f = self.start, self.figures(self.start)
+        yield "Deployment", f"{self.axes['names'][at['model']]} on {at['chips']} x {self.axes['names'][at['chip']]}"
+        yield "Weights, KV cache", f"{at['weights']}, {at['kv']}"
+        yield "Context, batch", f"{at['context']:,} tokens, {at['batch']:,} sequences"
+        yield "Memory", f"{number((f['weight_bytes'] + f['cache_bytes']) / GB)} of {number(f['memory'] / GB)} GB"
+        for name in ("weights", "compute", "cache"):
+            yield f"Time of the {name} term", f"{number(f[name] / ms)} ms"
+        yield "Step time", f"{number((f['matmul'] + f['cache']) / ms)} ms"
+        yield "Throughput", f"{number(f['rate'])} tokens/s per chip"
+        if "prefill" in self.show:
+            yield "Prefill of the context", f"{number(f['prefill'])} s"
+            yield "Prefill servers per decode server", number(f["ratio"])
+
+    def fallback(self) -> str:
+        """The starting position as a table, for readers without JavaScript."""
+        f = self.figures(self.start)
+        longest = max(("weights", "compute", "cache"), key=f.__getitem__)
+        words = f"The longest term is {longest}." if 0 < f["need"] <= self.start["chips"] else "This does not fit."
+        html: str = table(("Quantity", "Value"), self._rows(), "The explorer's starting position")._repr_html_()
+        return f"{html}<p>{escape(words)} The sliders that change this need JavaScript.</p>"

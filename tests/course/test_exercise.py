@@ -1,0 +1,130 @@
+"""The three outcomes of `check`, and that nothing a reader writes stops the lesson."""
+
+import numpy as np
+import pytest
+
+from scaling.course.exercise import Exercise, check
+
+CASES = [{"batch": 3, "context": 5}, {"batch": 7, "context": 11}]
+
+
+def reference(batch: float, context: float) -> float:
+    return 2.0 * batch * context
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    out = capsys.readouterr()
+    assert not out.err
+    return out.out
+
+
+@pytest.mark.parametrize("nothing", [..., None])
+def test_not_attempted(nothing: object, capsys) -> None:
+    check(lambda batch, context: nothing, reference, CASES)
+    assert said(capsys).startswith("Not attempted yet")
+
+
+def test_right(capsys) -> None:
+    check(lambda batch, context: context * batch * 2, reference, CASES)
+    assert said(capsys) == "Right on all 2 inputs.\n"
+    check(reference, reference, CASES[:1])
+    assert said(capsys) == "Right on all 1 input.\n"
+
+
+def test_rounding_is_right_but_a_per_mille_is_not(capsys) -> None:
+    check(lambda batch, context: 2 * batch * context * (1 + 1e-9), reference, CASES)
+    assert said(capsys).startswith("Right")
+    check(lambda batch, context: 2 * batch * context * 1.001, reference, CASES)
+    assert said(capsys).startswith("Not yet")
+
+
+def test_wrong_shows_the_first_input_that_differs(capsys) -> None:
+    check(lambda batch, context: 30 if batch == 3 else 77, reference, CASES)
+    out = said(capsys)
+    assert "With batch=7, context=11: yours 77, expected 154 (ratio 0.5)." in out
+
+
+@pytest.mark.parametrize(
+    ("factor", "cause"),
+    [
+        (2, "a factor 2 too many"),
+        (0.5, "a factor 2 short"),
+        (8, "8 times too large"),
+        (1 / 8, "8 times too small"),
+        (1000, "1000 times too large"),
+        (1 / 1000, "1000 times too small"),
+        (1e9, "a billion times too large"),
+        (1e-9, "a billion times too small"),
+        (2**30 / 1e9, "7.4 % too large: GiB"),
+        (1e9 / 2**30, "6.9 % too small: GB"),
+        (3.7, "No known mistake gives this number"),
+    ],
+)
+def test_ratio_has_a_name(factor: float, cause: str, capsys) -> None:
+    check(lambda batch, context: factor * reference(batch, context), reference, CASES)
+    assert cause in said(capsys)
+
+
+def test_catalogued_mistake_goes_before_the_ratio(capsys) -> None:
+    mistakes = {
+        "You left out the context.": lambda batch, context: 2.0 * batch,
+        "You left out the factor for K and V.": lambda batch, context: batch * context,
+    }
+    check(lambda batch, context: batch * context, *Exercise(reference, CASES, mistakes))
+    assert "Likely cause: You left out the factor for K and V." in said(capsys)
+
+
+def test_mistake_must_agree_on_every_input(capsys) -> None:
+    mistakes = {"always six": lambda batch, context: 6}
+    check(lambda batch, context: 6 if batch == 3 else 7, reference, CASES, mistakes)
+    assert "always six" not in said(capsys)
+
+
+@pytest.mark.parametrize("stop", [ZeroDivisionError("division by zero"), KeyError("x"), RecursionError("too deep")])
+def test_function_that_stops(stop: Exception, capsys) -> None:
+    def mine(batch: float, context: float) -> float:
+        raise stop
+
+    check(mine, reference, CASES)
+    out = said(capsys)
+    assert f"your function stopped with {type(stop).__name__}" in out
+    assert "Traceback" not in out
+
+
+def test_function_with_other_arguments(capsys) -> None:
+    check(lambda b: b, reference, CASES)
+    assert "your function stopped with TypeError" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    "answer", ["30", "abc", [30], {}, object(), 30j, True, float("nan"), 10**400, np.array([1, 2]), "x" * 10_000]
+)
+def test_answer_that_is_no_number(answer: object, capsys) -> None:
+    check(lambda batch, context: answer, lambda batch, context: 1.0, CASES[:1])
+    out = said(capsys)
+    assert out.startswith("Not yet")
+    assert len(out) < 400
+
+
+def test_half_attempted(capsys) -> None:
+    check(lambda batch, context: None if batch == 7 else 30, reference, CASES)
+    assert "your function returned None, expected 154" in said(capsys)
+
+
+def test_true_and_false(capsys) -> None:
+    check(lambda batch, context: batch > 5, lambda batch, context: batch > 5, CASES)
+    assert said(capsys).startswith("Right")
+    check(lambda batch, context: 1, lambda batch, context: True, CASES)
+    assert said(capsys).startswith("Not yet")
+
+
+def test_infinite_and_zero(capsys) -> None:
+    check(lambda batch, context: 0, lambda batch, context: 0.0, CASES)
+    assert said(capsys).startswith("Right")
+    check(lambda batch, context: 3, lambda batch, context: 0.0, CASES)
+    assert "yours 3, expected 0." in said(capsys)
+
+
+def test_no_cases() -> None:
+    with pytest.raises(ValueError, match=r"^cases must hold at least one dictionary of arguments"):
+        check(reference, reference, [])

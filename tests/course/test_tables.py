@@ -1,0 +1,97 @@
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from scaling.course.tables import table
+from scaling.units import number
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (163_840, "163,840"),
+        (70_553_706_496, "70,553,706,496"),
+        (-5, "-5"),
+        (5.38427, "5.384"),
+        (53.8427, "53.84"),
+        (538.427, "538.4"),
+        (5384.27, "5,384"),
+        (538_427.0, "538,427"),
+        (0.0538427, "0.05384"),
+        (0.00538427, "0.005384"),
+        (0.000538427, "5.384e-4"),
+        (1.5e12, "1.500e12"),
+        (999_999_999_999.0, "999,999,999,999"),
+        (-2.5, "-2.500"),
+        (float("nan"), "–"),
+        (float("inf"), "∞"),
+        (float("-inf"), "-∞"),
+        ("H100", "H100"),
+        (True, "yes"),
+        (False, "no"),
+        (np.bool_(True), "yes"),
+        (np.float64(5.38427), "5.384"),
+    ],
+)
+def test_number(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize("value", [9.9999, 99.999, 999.99, 0.99999, 1.00001])
+def test_rounding_up_keeps_the_value(value: float) -> None:
+    assert float(number(value).replace(",", "")) == pytest.approx(value, rel=6e-4)
+
+
+def test_digits() -> None:
+    assert number(5.38427, 2) == "5.4"
+    assert number(538_427.0, 2) == "538,427"
+
+
+ROWS = [("weights", 5.38427, 70), ("KV <cache>", 3.2776, 163_840)]
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html() -> None:
+    reader = Reader()
+    reader.feed(table(["term", "ms", 'bytes "<raw>"'], ROWS, 'A "step" of <70B>')._repr_html_())
+    assert reader.texts == [
+        *('A "step" of <70B>', "term", "ms", 'bytes "<raw>"'),
+        *("weights", "5.384", "70", "KV <cache>", "3.278", "163,840"),
+    ]
+    outer, attributes = reader.tags[0]
+    assert outer == "div" and attributes["aria-label"] == 'A "step" of <70B>'
+    assert (attributes["role"], attributes["tabindex"]) == ("region", "0")  # scrolls, also from the keyboard
+    assert [a["scope"] for tag, a in reader.tags if tag == "th"] == ["col"] * 3 + ["row"] * 2
+    assert {tag for tag, _ in reader.tags} == {"div", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+
+
+def test_text() -> None:
+    assert repr(table(["term", "ms"], [("weights", 5.38427), ("kv", 10.0)], "A step")) == (
+        "A step\nterm        ms\nweights  5.384\nkv       10.00"
+    )
+
+
+def test_rows_may_be_an_iterator_or_empty() -> None:
+    assert table(["a", "b"], ((i, 2 * i) for i in range(2)), "t").rows == [["0", "0"], ["1", "2"]]
+    assert repr(table(["a", "b"], [], "t")) == "t\na  b"
+
+
+@pytest.mark.parametrize("row", [("weights",), ("weights", 1, 2)])
+def test_row_of_another_length(row: tuple[object, ...]) -> None:
+    with pytest.raises(ValueError, match=rf"^rows must have 2 cells, as the header has, not {len(row)}: ") as error:
+        table(["term", "ms"], [row], "A step")
+    assert "'weights'" in str(error.value)

@@ -1,0 +1,196 @@
+"""What each engine's command says, word for word, and where its rules change: tests/data/launch_commands.sh."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaling import B200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Deployment
+from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
+from scaling.units import GB, GiB, ms
+from tests.scaling import records
+
+SCRIPT = Path(__file__).parents[1] / "data" / "launch_commands.sh"
+
+B70 = Deployment(model=LLAMA3_70B, chip=H100, chips=8, usable=0.85)
+B8 = Deployment(model=LLAMA3_8B, chip=H100)
+FP8 = replace(B70, chips=4, weights="fp8", kv="fp8", usable=1.0)
+FP16 = replace(B70, weights="fp16", compute="fp16", kv="fp16", usable=0.9)
+PAGES: dict[str, Any] = {"model_path": "org/model", "context": 4096}
+HERE: dict[str, Any] = {"host": "0.0.0.0", "port": 30001}
+
+COMMANDS: dict[str, Callable[[], Command]] = {
+    "sglang, nothing asked": lambda: sglang.launch_command(replace(B70, usable=1.0)),
+    "sglang, everything": lambda: sglang.launch_command(
+        FP8, **PAGES, **HERE, max_running=64, mem_fraction_static=0.875, chunked_prefill=2048, mixed_chunk=True,
+        replicas=2, role="decode",
+    ),
+    "sglang, the prefill of a pair": lambda: sglang.launch_command(B70, role="prefill", max_running=8, metrics=False),
+    "sglang, fp16": lambda: sglang.launch_command(FP16, context=8192, max_step=30 * ms, chunked_prefill=8192),
+    "sglang, stored in fp8": lambda: sglang.launch_command(FP8, model_path="org/fp8", quantized=True),
+    "vllm, nothing asked": lambda: vllm.launch_command(B8),
+    "vllm, everything": lambda: vllm.launch_command(
+        replace(FP8, kv="int8"), **PAGES, **HERE, max_running=64, gpu_memory_utilization=0.95,
+        max_num_batched_tokens=8192, replicas=2,
+    ),
+    "vllm, a cache of four bits": lambda: vllm.launch_command(replace(B70, kv="int4"), context=8192),
+    "vllm, fp16": lambda: vllm.launch_command(FP16, max_num_batched_tokens=4096),
+    "megatron, nothing asked": lambda: megatron.launch_command(B8, checkpoint="checkpoints/8b"),
+    "megatron, everything": lambda: megatron.launch_command(
+        replace(B70, chips=4), checkpoint="checkpoints/70b", **PAGES, max_running=8, buffer=30 * GiB, port=5001
+    ),
+    "megatron, two ways": lambda: megatron.launch_command(replace(B8, chips=2), checkpoint="c", context=8192),
+    "mini_sglang, nothing asked": lambda: mini_sglang.launch_command(B8),
+    "mini_sglang, everything": lambda: mini_sglang.launch_command(
+        FP16, **PAGES, max_running=300, memory_ratio=0.8, chunked_prefill=4096, port=1920
+    ),
+    "mini_sglang, its own chunk": lambda: mini_sglang.launch_command(B70, chunked_prefill=8192),
+}  # fmt: skip
+
+
+def script() -> dict[str, str]:
+    """The stored commands by name."""
+    parts = re.split(r"^## (.+)\n", SCRIPT.read_text(encoding="utf-8"), flags=re.M)
+    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_word_for_word(name: str) -> None:
+    assert str(COMMANDS[name]()) == script()[name]
+
+
+def test_every_stored_command_is_asked_for() -> None:
+    assert list(script()) == list(COMMANDS)
+
+
+# Where the rules change -----------------------------------------------------------------------------------------------
+
+
+def test_the_step_of_vllm_follows_from_the_memory() -> None:
+    sizes = {159.9: 8192, 160: 16_384, 70: 8192, 69.9: 2048}
+    for size, tokens in sizes.items():
+        assert vllm.default_step_tokens(replace(B70, chip=replace(H100, device_memory=size * GiB))) == tokens
+    large = replace(H100, name="A100 80GB", device_memory=80 * GiB)
+    assert vllm.default_step_tokens(replace(B70, chip=large)) == 2048
+
+
+def test_what_is_given_is_named_when_it_is_wrong() -> None:
+    for start, name in (
+        (sglang.launch_command, "chunked_prefill"),
+        (mini_sglang.launch_command, "chunked_prefill"),
+        (vllm.launch_command, "max_num_batched_tokens"),
+    ):
+        asked: dict[str, Any] = {name: 0.5}
+        with pytest.raises(ValueError, match=rf"^{name} must be a whole number of at least 1, not 0\.5\.$"):
+            start(B70, **asked)
+        for context in (None, 8192):
+            with pytest.raises(ValueError, match=r"^max_running must be a whole number of at least 1, not 0\.5\.$"):
+                start(B70, context=context, max_running=0.5)  # type: ignore[arg-type]
+
+
+def test_the_share_to_raise_is_named_and_counts_the_sequence() -> None:
+    tight = replace(B70, chips=2, usable=0.885)
+    for start, name in (
+        (sglang.launch_command, "mem_fraction_static"),
+        (vllm.launch_command, "gpu_memory_utilization"),
+        (mini_sglang.launch_command, "memory_ratio"),
+    ):
+        with pytest.raises(ValueError, match=rf"; use 4 chips, or raise {name} above 0\.9\.$"):
+            start(tight, context=8192)  # 141.1 GB of weights and 2.7 GB of cache of 160 GB
+    with pytest.raises(ValueError, match=r"; use 4 chips, or raise usable above 0\.9\.$"):
+        megatron.launch_command(tight, checkpoint="c", context=8192)
+    with pytest.raises(ValueError, match=r"at 1 of the memory; use 2 chips\.$"):
+        megatron.launch_command(replace(B70, chips=1, usable=1.0), checkpoint="c")
+    with pytest.raises(ValueError, match=r" of weights do not fit into "):
+        sglang.launch_command(replace(B70, chips=1))  # no context was given, so none is spoken of
+    # From 95 percent on there is no room beside it, so no share is named.
+    with pytest.raises(ValueError, match=r"; use 2 chips\.$"):
+        sglang.launch_command(filled(0.95 * 80 * GB, chips=1))
+
+
+def filled(weights: float, chips: int) -> Deployment:
+    """Weights of so many bytes, and half of the memory for them and the cache."""
+    model = replace(LLAMA3_70B, nominal_params=weights / 2)
+    return replace(B70, model=model, params="nominal", chips=chips, usable=0.5)
+
+
+def test_one_sequence_is_enough_and_so_is_one_byte() -> None:
+    one = replace(B70, chips=2, usable=0.9)  # 2.9 GB for the cache, and a sequence takes 2.7
+    assert sglang.launch_command(one, context=8192).flags["--max-running-requests"] == "1"
+    with pytest.raises(ValueError, match="; use 2 chips"):
+        sglang.launch_command(replace(one, chips=1), context=8192)
+    asked: dict[str, Any] = {"model_path": "m"}
+    sglang.launch_command(filled(40 * GB - 1, chips=1), **asked)
+    said = dict(sglang.launch_command(filled(40 * GB - 1, chips=2), **asked).reasons)["--tp-size"]
+    assert "need at least 1 H100" in said
+    with pytest.raises(ValueError, match="; use 2 chips"):
+        sglang.launch_command(filled(80 * GB - 1, chips=1), **asked)
+
+
+def test_the_buffer_of_megatron_may_take_all_that_the_weights_leave() -> None:
+    d = filled(40 * GB, chips=1)
+    assert "40 GB" in str(megatron.launch_command(d, checkpoint="c", model_path="m", buffer=40 * GB))
+    with pytest.raises(ValueError, match=r"^buffer must be at most 37\.3 GiB"):
+        megatron.launch_command(d, checkpoint="c", model_path="m", buffer=40 * GB + 1)
+
+
+def test_the_first_and_the_last_that_are_taken() -> None:
+    assert sglang.launch_command(B70, context=1).flags["--context-length"] == "1"
+    assert sglang.launch_command(B70, port=65_535).flags["--port"] == "65535"
+    wide = replace(B70, chip=replace(H100, fast_domain=72), chips=16)
+    with pytest.raises(ValueError, match="in one machine of at most 8 H100 SXM"):
+        sglang.launch_command(wide)
+
+
+def test_a_critical_batch_without_a_fraction_is_not_rounded_up() -> None:
+    for factor in (1.0, 3.0, 0.7):  # C / W is 250 but for the last bit
+        chip = replace(H100, bandwidth=4e12 * factor, flops={"bf16": 1e15 * factor})
+        command = sglang.launch_command(replace(B70, chip=chip, kv="fp8", usable=0.95), context=8192)
+        assert command.flags["--max-running-requests"] == "250"
+        assert dict(command.reasons)["--max-running-requests"].startswith("from here on arithmetic takes longer")
+
+
+def test_who_runs_on_what() -> None:
+    amd = replace(B70, chip=MI300X)
+    assert sglang.launch_command(amd).flags["--tp-size"] == vllm.launch_command(amd).flags["--tensor-parallel-size"]
+    for start, kind in ((sglang.launch_command, "a GPU for"), (mini_sglang.launch_command, "an NVIDIA GPU for")):
+        with pytest.raises(ValueError, match=f"^chip must be {kind} "):
+            start(replace(B70, chip=TPU_V5E))
+
+
+def test_fp8_arithmetic_that_is_counted_is_not_news() -> None:
+    for start in (sglang.launch_command, vllm.launch_command):
+        for chip in (H100, B200):
+            notes = start(replace(FP8, chip=chip, compute="fp8")).notes
+            assert not [note for note in notes if "multiplies" in note]
+
+
+def test_weights_of_four_bits_are_not_made_while_loading() -> None:
+    four = Deployment(model=LLAMA3_70B, chip=B200, weights="fp4", kv="fp4", compute="fp4")
+    for start in (sglang.launch_command, vllm.launch_command):
+        with pytest.raises(ValueError, match=r"^model_path must name a checkpoint stored in fp4: "):
+            start(four)
+
+
+def test_sizes_have_three_digits_or_all_of_them() -> None:
+    sizes = {99.4: "99.4 GB", 99.5: "100 GB", 141.1: "141 GB", 1234.0: "1,234 GB"}
+    assert {size: rules.gb(size * GB) for size in sizes} == sizes
+
+
+def test_a_long_word_of_a_comment_stays_whole() -> None:
+    word = "x" * 100
+    command = Command(engine="E", version="1", date="2026", program=("e",), notes=(f"see {word}",))
+    assert f"# see\n#   {word}\n" in str(command)
+
+
+@pytest.mark.parametrize("record", [sglang.SGLANG, sglang.launch_command(B8)], ids=lambda r: type(r).__name__)
+def test_records_are_frozen_and_take_keywords_only(record: Any) -> None:
+    records.check(record)
+
+
+@pytest.mark.parametrize("engine", [sglang, vllm, megatron, mini_sglang])
+def test_a_module_has_what_it_lists(engine: Any) -> None:
+    assert [name for name in engine.__all__ if not hasattr(engine, name)] == []

@@ -1,0 +1,226 @@
+"""The shape of the package: imports run downwards, importing is light, and every formula says what it is."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "scaling"
+
+# Each floor may import from the floors below it and, within a floor, from a group further left.
+FLOORS = (
+    "_array < _checks < units < chips models batching",
+    "deployment",
+    "memory roofline < sharding < latency",
+    "throughput < pareto disaggregation prefix",
+    "engines",
+    "course < cli < __main__",
+)
+GROUPS = [group.split() for floor in FLOORS for group in floor.split("<")]
+RANK = {module: rank for rank, group in enumerate(GROUPS) for module in group}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    """`scaling/engines/vllm.py` belongs to the module `engines`."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(tree: ast.AST, path: Path) -> set[str]:
+    """Every module named in an import, also inside functions; names relative to the file are made absolute."""
+    names: set[str] = set()
+    package = ("scaling", *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = (
+                ".".join([*package[: len(package) - node.level + 1], node.module or ""]) if node.level else node.module
+            )
+            names.add(base.rstrip("."))
+            if base.rstrip(".") == "scaling":
+                names.update(f"scaling.{alias.name}" for alias in node.names)
+    return names
+
+
+def climbs(source: str, path: Path) -> list[str]:
+    """The imports of a file that do not run downwards."""
+    module = module_of(path)
+    own = imported(ast.parse(source), path)
+    targets = {name.split(".")[1] for name in own if name.startswith("scaling.")}
+    return sorted(target for target in targets - {module} if not RANK.get(target, sys.maxsize) < RANK[module])
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids)
+def test_imports_run_downwards(path: Path) -> None:
+    if path == PACKAGE / "__init__.py":
+        return
+    assert module_of(path) in RANK, f"{module_of(path)} has no floor"
+    assert climbs(path.read_text(encoding="utf-8"), path) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("memory.py", "from scaling.latency import decode_step"),
+        ("memory.py", "import scaling.throughput"),
+        ("memory.py", "from scaling import pareto"),
+        ("memory.py", "from . import plots"),
+        ("memory.py", "from .plots import lines"),
+        ("memory.py", "def f():\n    from scaling.course.widgets import Quizzes"),
+        ("engines/vllm.py", "from ..cli import main"),
+        ("sharding.py", "from scaling.latency import StepTime"),
+        ("units.py", "from scaling.chips import H100"),
+        ("pareto.py", "from scaling.nowhere import x"),
+    ],
+)
+def test_a_climbing_import_is_seen(module: str, line: str) -> None:
+    assert climbs(line, PACKAGE / module) != []
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids)
+def test_nothing_imports_the_book_or_the_tests(path: Path) -> None:
+    names = {name.split(".")[0] for name in imported(ast.parse(path.read_text(encoding="utf-8")), path)}
+    assert not names & {"book", "quizzes", "tests"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=ids)
+def test_modules_are_short(path: Path) -> None:
+    """300 lines is the aim."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 320
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+NAMES = {
+    "chips": "Chip H100 H200 B200 A100 L40S MI300X TPU_V5E TPU_V5P TPU_V6E",
+    "models": "Model LLAMA3_8B LLAMA3_70B LLAMA3_405B from_hf_config",
+    "deployment": "Deployment Efficiency ROOFLINE",
+    "memory": "weight_bytes cache_bytes cache_budget fits max_batch min_chips",
+    "roofline": "critical_batch",
+    "latency": "StepTime decode_step prefill_time",
+    "throughput": "tokens_per_second queries_per_second plateau best_batch cost_per_million_tokens",
+    "pareto": "front",
+    "sharding": "tp_limit collective_time",
+    "disaggregation": "eviction_rate prefill_decode_ratio transfer_time",
+    "batching": "timeline",
+    "prefix": "saved_bytes PrefixTree",
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(m, n) for m, names in NAMES.items() for n in names.split()])
+def test_name_is_where_the_design_says(module: str, name: str) -> None:
+    import scaling
+
+    value = getattr(importlib.import_module(f"scaling.{module}"), name)
+    assert getattr(scaling, name) is value
+    assert name in scaling.__all__ and name in dir(scaling)
+
+
+def test_every_exported_name_exists() -> None:
+    import scaling
+
+    for name in scaling.__all__:
+        assert getattr(scaling, name) is not None
+    assert scaling.memory is importlib.import_module("scaling.memory")
+    with pytest.raises(AttributeError, match="module 'scaling' has no attribute 'nothing'"):
+        scaling.nothing  # noqa: B018
+
+
+# Import --------------------------------------------------------------------------------------------------------------
+
+SNIPPET = """
+import sys, time
+before = set(sys.modules)
+start = time.perf_counter()
+import scaling
+seconds = time.perf_counter() - start
+# Every name of the formulas is used, since names are loaded when first asked for.
+if {all_names}:
+    for name in scaling.__all__:
+        getattr(scaling, name)
+added = {{name.partition(".")[0] for name in set(sys.modules) - before}} - set(sys.stdlib_module_names) - {{"scaling"}}
+print(seconds, sorted(added), "__main__" in sys.modules)
+"""
+
+
+def run(all_names: bool) -> tuple[float, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", SNIPPET.format(all_names=all_names)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, added = done.stdout.split(maxsplit=1)
+    return float(seconds), added.strip()
+
+
+@pytest.mark.parametrize("all_names", [False, True])
+def test_import_needs_the_standard_library_only(all_names: bool) -> None:
+    assert run(all_names)[1] == "[] True"
+
+
+def test_import_is_fast() -> None:
+    assert any(run(False)[0] < 0.05 for _ in range(12)), "no run of twelve took less than 0.05 s"
+
+
+# Docstrings ----------------------------------------------------------------------------------------------------------
+
+FORMULAS = [
+    "memory",
+    "roofline",
+    "sharding",
+    "latency",
+    "throughput",
+    "pareto",
+    "disaggregation",
+    "prefix",
+    "calibration",
+]
+
+
+def public_functions() -> list[tuple[str, ast.FunctionDef]]:
+    found = []
+    for module in FORMULAS:
+        path = PACKAGE / f"{module}.py"
+        if path.exists():
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            found += [(module, n) for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
+    return found
+
+
+CHECKS = {"nonnegative", "positive", "count", "share", "dtype_bytes", "rate"}
+
+
+def may_raise(function: ast.FunctionDef) -> bool:
+    """Whether the body raises, or calls one of the checks, itself."""
+    nodes = list(ast.walk(function))
+    calls = {
+        n.func.id if isinstance(n.func, ast.Name) else getattr(n.func, "attr", "")
+        for n in nodes
+        if isinstance(n, ast.Call)
+    }
+    return bool(calls & (CHECKS - {"rate"})) or any(isinstance(n, ast.Raise) for n in nodes)
+
+
+@pytest.mark.parametrize(("module", "function"), public_functions(), ids=lambda v: getattr(v, "name", v))
+def test_docstring_says_unit_source_and_errors(module: str, function: ast.FunctionDef) -> None:
+    text = ast.get_docstring(function) or ""
+    assert text, "no docstring"
+    if ast.unparse(function.returns or ast.Constant(None)) in ("Array", "float"):
+        if "mask" not in text:
+            assert re.search(r"\[[^\]]+\]", text), "no unit in square brackets"
+    if may_raise(function):
+        assert "Raises ``ValueError``" in text
+    assert re.search(r"Source: \S+", text), "no source"

@@ -1,0 +1,104 @@
+"""The explorer on the built pages: moved, shared, read as a table, on a phone, and fast enough."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CHAPTERS = [p.stem for p in sorted((ROOT / "book").glob("*.ipynb")) if "Explorer(" in p.read_text(encoding="utf-8")]
+ROOTS = ".scaling-widget.explorer"
+pytestmark = pytest.mark.browser
+
+
+def ready(page: Any, address: str) -> Any:
+    """The explorer of the page at this address, past its question."""
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    explorer = page.locator(ROOTS)
+    if "sx-waiting" in explorer.get_attribute("class"):
+        explorer.get_by_role("button", name="Skip").click()
+    return explorer
+
+
+@pytest.fixture(scope="module", params=CHAPTERS)
+def opened(request: pytest.FixtureRequest, chromium: Any, site: str) -> Iterator[tuple[Any, str]]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    address = f"{site}/book/{request.param}.html"
+    ready(page, address)
+    yield page, address
+    context.close()
+
+
+@pytest.fixture
+def explorer(opened: tuple[Any, str]) -> Any:
+    """The explorer at its start position, on a desktop."""
+    page, _ = opened
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.locator(ROOTS).get_by_role("button", name="Reset").click()
+    return page.locator(ROOTS)
+
+
+def press(slider: Any, *keys: str) -> None:
+    slider.focus()
+    for key in keys:
+        slider.press(key)
+    slider.page.wait_for_timeout(500)  # the address and the live region follow the last move after a pause
+
+
+def test_three_chapters_have_one() -> None:
+    assert CHAPTERS == ["03_latency", "05_tradeoff", "07_prefill_disaggregation"]
+
+
+def test_moving_a_slider_changes_what_is_said_and_the_address(explorer: Any, opened: tuple[Any, str]) -> None:
+    page, _ = opened
+    before, slider = explorer.inner_text(), explorer.get_by_label("Batch, slider")
+    press(slider, "ArrowRight", "ArrowRight", "ArrowRight")
+    assert explorer.inner_text() != before
+    assert "batch:" in page.url
+    moved = slider.input_value()
+    again = ready(page, page.url)
+    assert again.get_by_label("Batch, slider").input_value() == moved
+
+
+def test_a_redraw_takes_less_than_a_frame(explorer: Any) -> None:
+    slider, times = explorer.get_by_label("Context, slider"), []
+    slider.focus()
+    for key in ["ArrowLeft", "ArrowRight"] * 10:
+        slider.press(key)
+        explorer.page.wait_for_timeout(30)
+        times.append(float(explorer.get_attribute("data-redraw-ms")))
+    assert sorted(times)[len(times) // 2] < 16, times
+
+
+def test_on_a_phone_nothing_sticks_out(explorer: Any) -> None:
+    explorer.page.set_viewport_size({"width": 390, "height": 900})
+    box = explorer.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert explorer.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_what_does_not_fit_says_what_would(explorer: Any) -> None:
+    press(explorer.get_by_label("Context, slider"), "End")
+    press(explorer.get_by_label("Batch, slider"), "End")
+    assert explorer.get_attribute("data-infeasible") is not None
+    assert re.search("fits on|does not fit", explorer.locator(".sx-say").inner_text(), re.I)
+
+
+def test_values_can_be_read_as_a_table(explorer: Any) -> None:
+    explorer.locator("summary").first.click()
+    explorer.locator("table tr").nth(4).wait_for()
+
+
+def test_a_nonsense_address_is_ignored(chromium: Any, site: str) -> None:
+    page = chromium.new_page()
+    address = f"{site}/book/03_latency.html"
+    start = ready(page, address).get_by_label("Batch, slider").input_value()
+    for place in ("chip:nonsense,batch:-5,price:abc", "batch:1e999,batch"):
+        explorer = ready(page, f"{address}#ex-03-latency={place}")
+        assert explorer.get_by_label("Batch, slider").input_value() == start
+    page.close()

@@ -1,0 +1,74 @@
+"""A real JupyterLab: run all cells, answer in the page, and read the answer back in Python."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.browser
+
+
+def cell(source: str) -> dict[str, Any]:
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[str]:
+    """JupyterLab on a notebook with a chapter's own first cell, one quiz, and a cell that prints its state."""
+    chapter = json.loads((ROOT / "book" / "02_memory.ipynb").read_text(encoding="utf-8"))
+    first = next("".join(c["source"]) for c in chapter["cells"] if c["cell_type"] == "code")
+    question = 'quiz("02-kv-per-token")'
+    state = f"q = {question}; print('state:', q.answer, q.outcome, q.attempts)"
+    cells = [cell(first), cell(question), cell(state)]
+    notebook = {
+        **chapter,
+        "cells": cells,
+        "metadata": {"kernelspec": chapter["metadata"]["kernelspec"]},
+        "nbformat_minor": 4,
+    }
+    (tmp_path / "try.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    (tmp_path / "quizzes").symlink_to(ROOT / "book" / "quizzes")
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"]
+    command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path}"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    try:
+        for line in server.stderr:  # ends when the server does
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/lab", line):
+                yield f"http://127.0.0.1:{found[1]}/lab/tree/try.ipynb"
+                break
+        else:
+            pytest.fail("JupyterLab did not start")
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def test_run_all_answer_and_read_the_state_back(lab: str, chromium: Any) -> None:
+    from quizzes.memory import QUESTIONS
+
+    question = next(q for q in QUESTIONS if q.id == "02-kv-per-token")
+    page = chromium.new_context(viewport={"width": 1200, "height": 900}).new_page()
+    page.set_default_timeout(60_000)
+    page.goto(lab)
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()  # before that, "Run All" may find no kernel to run on
+    page.locator(".jp-Notebook").get_by_text("quiz(").first.click()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    widget = page.locator(".sw-quiz")
+    widget.get_by_role("textbox").fill(f"{question.traps[0].value!r} B")
+    widget.get_by_role("button", name="Check").click()
+    widget.get_by_text("Not yet").wait_for()
+    widget.get_by_role("textbox").fill(f"{question.answer!r} B")
+    widget.get_by_role("textbox").press("Enter")  # the browser alone submits nothing on Enter here
+    widget.get_by_text("Right.").wait_for()
+    page.locator(".jp-Notebook .jp-Cell").last.locator(".cm-content").click(position={"x": 10, "y": 10})
+    page.keyboard.press("Control+Enter")
+    page.get_by_text(re.compile(r"state: \S+ B right 2")).wait_for()
+    assert page.locator(".sw-quiz").count() == 1
+    page.context.close()

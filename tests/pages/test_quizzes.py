@@ -1,0 +1,323 @@
+"""The banks, held to their rules: keys are computed, every mistake has feedback of its own, pages and banks agree.
+
+Verdicts come from the grader that readers use, under Node.
+"""
+
+import ast
+import contextlib
+import importlib
+import io
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from scaling.course.exercise import Exercise, check
+from scaling.course.questions import (
+    KINDS,
+    Multiple,
+    Numeric,
+    Option,
+    Ordering,
+    Question,
+    Single,
+    Trap,
+    WrongOrder,
+    as_data,
+)
+from tests.conftest import tool
+
+BOOK = Path(__file__).parents[2] / "book"
+JS = Path(__file__).parent / "js"
+STATE = "application/vnd.jupyter.widget-state+json"
+NAMES = sorted(path.stem for path in (BOOK / "quizzes").glob("*.py") if path.stem != "__init__")
+
+
+class Case(NamedTuple):
+    """An answer, its verdict, and the feedback that the verdict must end with."""
+
+    question: Question
+    answer: Any
+    outcome: str
+    feedback: str
+
+
+def cases(question: Question) -> Iterator[Case]:
+    """Every answer that the question has words for."""
+    if isinstance(question, Numeric):
+        yield Case(question, {"base": question.answer}, "right", question.right)
+        for trap in question.traps:
+            yield Case(question, {"base": trap.value}, "wrong", trap.feedback)
+    elif isinstance(question, Ordering):
+        yield Case(question, list(question.items), "right", question.right)
+        known = [question.items, *(trap.order for trap in question.traps)]
+        for trap in question.traps:
+            yield Case(question, list(trap.order), "wrong", trap.feedback)
+        for i in range(len(question.items) - 1):
+            order = [*question.items[:i], question.items[i + 1], question.items[i], *question.items[i + 2 :]]
+            if tuple(order) not in known:
+                yield Case(question, order, "wrong", question.other)
+    elif isinstance(question, Single):
+        for i, option in enumerate(question.options):
+            yield Case(question, i, "right" if option.correct else "wrong", option.feedback)
+    else:
+        right = [i for i, option in enumerate(question.options) if option.correct]
+        yield Case(question, right, "right", question.options[right[-1]].feedback)
+        for i, option in enumerate(question.options):
+            if not option.correct:
+                yield Case(question, [*right, i], "wrong", option.feedback)
+            elif len(right) > 1:
+                yield Case(question, [j for j in right if j != i], "wrong", option.feedback)
+
+
+def graded(asked: list[Case]) -> list[dict[str, Any]]:
+    tasks = json.dumps([{"question": as_data(case.question), "answer": case.answer} for case in asked])
+    command = [tool("node"), str(JS / "grade_banks.mjs")]
+    done = subprocess.run(command, input=tasks, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def misgraded(questions: tuple[Question, ...]) -> list[str]:
+    asked = [case for question in questions for case in cases(question)]
+    return [
+        f"{case.question.id}, {case.answer}: {verdict['outcome']!r}, {verdict['say']!r} in place of {case.feedback!r}"
+        for case, verdict in zip(asked, graded(asked), strict=True)
+        if verdict["outcome"] != case.outcome or not verdict["say"].endswith(case.feedback)
+    ]
+
+
+def typed_keys(source: str) -> list[str]:
+    """Keys and values of traps that are written down as numbers and not computed."""
+    return [
+        f"line {node.value.lineno}: {node.arg}={ast.unparse(node.value)}"
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Numeric", "Trap")
+        for node in call.keywords
+        if node.arg in ("answer", "value")
+        and not any(isinstance(part, (ast.Call, ast.Name)) for part in ast.walk(node.value))
+    ]
+
+
+def load(name: str) -> ModuleType:
+    return importlib.import_module(f"quizzes.{name}")
+
+
+def every_question() -> list[Question]:
+    return [question for name in NAMES for question in load(name).QUESTIONS]
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def questions(name: str) -> tuple[Question, ...]:
+    return load(name).QUESTIONS
+
+
+def pages(name: str) -> list[Path]:
+    """The notebooks that use the bank."""
+    return [path for path in sorted(BOOK.glob("*.ipynb")) if f"from quizzes import {name} as bank" in path.read_text()]
+
+
+def sources(path: Path, kind: str) -> list[str]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
+
+
+def test_there_are_banks() -> None:
+    assert NAMES
+
+
+def test_ids_differ_and_carry_their_chapter(name: str, questions: tuple[Question, ...]) -> None:
+    everywhere = [question.id for question in every_question()]
+    assert all(everywhere.count(question.id) == 1 for question in questions)
+    assert all(re.fullmatch(r"\d\d(-[a-z0-9]+)+", question.id) for question in questions)
+    chapters = {question.id[:2] for question in questions}
+    assert len(chapters) == 1
+    assert all(path.name[:2] in chapters for path in pages(name))
+
+
+def test_five_questions_or_more_and_every_kind(questions: tuple[Question, ...]) -> None:
+    assert len(questions) >= 5
+    assert {type(question) for question in questions} == set(KINDS)
+
+
+def test_the_key_is_right_and_each_mistake_gets_its_own_feedback(questions: tuple[Question, ...]) -> None:
+    assert not misgraded(questions)
+
+
+def test_the_number_of_the_worked_solution_is_right_in_the_unit_that_the_question_names(
+    questions: tuple[Question, ...],
+) -> None:
+    for question in questions:
+        if isinstance(question, Numeric):
+            numbers = re.findall(r"\d[\d,]*\.?\d*(?:e[+-]?\d+)?", question.solution)
+            typed = [Case(question, f"{n.rstrip('.,')} {question.unit}", "right", question.right) for n in numbers]
+            outcomes = [verdict["outcome"] for verdict in graded(typed)]
+            assert "right" in outcomes, f"{question.id}: none of {numbers} {question.unit} is graded right"
+
+
+def test_keys_and_traps_are_computed(name: str) -> None:
+    assert not typed_keys((BOOK / "quizzes" / f"{name}.py").read_text(encoding="utf-8"))
+
+
+def test_the_page_asks_every_question_once_and_no_other(name: str, questions: tuple[Question, ...]) -> None:
+    for path in pages(name):
+        asked = [i for source in sources(path, "code") for i in re.findall(r"\bquiz\(\s*[\"']([^\"']+)", source)]
+        assert sorted(asked) == sorted(question.id for question in questions)
+
+
+def test_the_page_stores_today_s_questions_unanswered(name: str, questions: tuple[Question, ...]) -> None:
+    pytest.importorskip("anywidget")
+    from scaling.course.widgets import Quiz
+
+    for path in pages(name):
+        saved = json.loads(path.read_text(encoding="utf-8"))["metadata"]["widgets"][STATE]["state"].values()
+        states = {record["state"]["key"]: record["state"] for record in saved if record["state"].get("kind") == "quiz"}
+        assert set(states) == {question.id for question in questions}
+        for question in questions:
+            today, stored = Quiz(question), states[question.id]
+            again = f"{question.id}: run make notebooks"
+            assert stored["question"] == json.loads(json.dumps(today.question)), again
+            assert stored["_esm"] == today._esm and stored["_css"] == today._css, again
+            assert (stored["answer"], stored["outcome"], stored["attempts"]) == (None, "", 0), question.id
+
+
+# ---- Exercises ----
+
+
+def said(mine: Any, exercise: Exercise) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        check(mine, *exercise)
+    return out.getvalue()
+
+
+class Place(NamedTuple):
+    """An exercise on its page: what runs before it, the cell with the stub, the name of its function, the solution."""
+
+    before: str
+    stub: str
+    function: str
+    solution: str
+
+
+def place(path: Path, attribute: str) -> Place | None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    imports: list[str] = []
+    for i, cell in enumerate(cells):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            if found := re.search(rf"\bcheck\((\w+), \*bank\.{attribute}\)", source):
+                after = "".join(cells[i + 1]["source"]) if i + 1 < len(cells) else ""
+                folded = re.search(r"<details>\s*<summary>Solution</summary>(.*?)</details>", after, re.S)
+                block = re.search(rf"```python\n([^`]*\bdef {found[1]}\(.*?)```", folded[1], re.S) if folded else None
+                return Place("\n".join(imports), source, found[1], block[1] if block else "")
+            imports += [ast.unparse(n) for n in ast.parse(source).body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return None
+
+
+def exercises() -> list[Any]:
+    return [
+        pytest.param(path, attribute, exercise, id=f"{name}-{attribute}")
+        for name in NAMES
+        for path in pages(name)
+        for attribute, exercise in vars(load(name)).items()
+        if isinstance(exercise, Exercise)
+    ]
+
+
+@pytest.mark.parametrize(("path", "attribute", "exercise"), exercises())
+def test_the_exercise_is_open_as_shipped_and_right_when_solved(path: Path, attribute: str, exercise: Exercise) -> None:
+    found = place(path, attribute)
+    assert found, f"{path.name} has no cell with check(..., *bank.{attribute})"
+    assert found.solution, f"the cell after check(..., *bank.{attribute}) must hold a folded solution that defines it"
+    space: dict[str, Any] = {}
+    exec(found.before, space)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(found.stub, space)
+    assert out.getvalue().startswith("Not attempted")
+    exec(found.solution, space)
+    assert said(space[found.function], exercise).startswith("Right")
+
+
+@pytest.mark.parametrize(("path", "attribute", "exercise"), exercises())
+def test_each_known_mistake_is_named(path: Path, attribute: str, exercise: Exercise) -> None:
+    assert exercise.mistakes
+    for cause, mistake in exercise.mistakes.items():
+        assert f"Likely cause: {cause}" in said(mistake, exercise), cause
+
+
+# ---- The rules themselves: each must be able to fail ----
+
+SHARED: dict[str, Any] = {"prompt": "How much?", "hints": ("one", "two", "three"), "solution": "It is so."}
+TOY_NUMERIC = Numeric(
+    id="99-n", answer=163_840.0, unit="kB", right="yes", traps=(Trap(value=81_920.0, feedback="half"),), **SHARED
+)
+TOY_SINGLE = Single(
+    id="99-s",
+    options=(
+        Option(text="a", feedback="no a"),
+        Option(text="b", feedback="b", correct=True),
+        Option(text="c", feedback="no c"),
+    ),
+    **SHARED,
+)
+TOY_MULTIPLE = Multiple(
+    id="99-m",
+    options=(*TOY_SINGLE.options, Option(text="d", feedback="and d", correct=True)),
+    **SHARED,
+)
+TOY_ORDERING = Ordering(
+    id="99-o",
+    items=("a", "b", "c"),
+    right="yes",
+    other="no",
+    traps=(WrongOrder(order=("c", "b", "a"), feedback="backwards"),),
+    **SHARED,
+)
+
+
+def test_a_sound_bank_is_graded_as_it_says() -> None:
+    toys: tuple[Question, ...] = (TOY_NUMERIC, TOY_SINGLE, TOY_MULTIPLE, TOY_ORDERING)
+    assert misgraded(toys) == []
+    assert [len(list(cases(toy))) for toy in toys] == [2, 3, 5, 4]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["B", "GiB", "ms", "%", "", "tokens/s", "USD/h", "FLOP/B", "FLOP/USD", "USD/million tokens", "chips", "ways"],
+)
+def test_every_unit_of_the_course_can_be_typed(unit: str) -> None:
+    question = Numeric(id="99-u", answer=12_345.0, unit=unit, right="yes", **SHARED)
+    assert misgraded((question,)) == []
+
+
+def test_a_wrong_verdict_is_seen() -> None:
+    asked = Case(TOY_NUMERIC, {"base": 163_840.0 * 3}, "right", "yes")
+    assert graded([asked])[0]["outcome"] == "wrong"
+    unknown = Numeric(id="99-x", answer=5.0, unit="Gbit", right="yes", **SHARED)
+    with pytest.raises(AssertionError):
+        misgraded((unknown,))
+
+
+def test_a_typed_key_is_seen() -> None:
+    assert typed_keys("Numeric(answer=163840, traps=(Trap(value=-5.0), Trap(value=2 * 3), Trap(value=f(1))))") == [
+        "line 1: answer=163840",
+        "line 1: value=-5.0",
+        "line 1: value=2 * 3",
+    ]
+
+
+def test_the_grader_s_own_tests_pass() -> None:
+    done = subprocess.run(
+        [tool("node"), "--test", str(JS / "quiz.test.mjs")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
