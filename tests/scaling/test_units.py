@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from scaling import units
+from scaling.units import number
 
 
 def test_prefixes() -> None:
@@ -39,3 +41,45 @@ def test_unknown_dtype(bad: object) -> None:
     assert message.startswith("kv must be one of")
     assert repr(bad) in message
     assert all(dtype in message for dtype in units.DTYPE_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (163_840, "163,840"),
+        (70_553_706_496, "70,553,706,496"),
+        (-5, "-5"),
+        (5.38427, "5.384"),
+        (53.8427, "53.84"),
+        (538.427, "538.4"),
+        (5384.27, "5,384"),
+        (538_427.0, "538,427"),
+        (0.0538427, "0.05384"),
+        (0.00538427, "0.005384"),
+        (0.000538427, "5.384e-4"),
+        (1.5e12, "1.500e12"),
+        (999_999_999_999.0, "999,999,999,999"),
+        (-2.5, "-2.500"),
+        (float("nan"), "–"),
+        (float("inf"), "∞"),
+        (float("-inf"), "-∞"),
+        ("H100", "H100"),
+        (True, "yes"),
+        (False, "no"),
+        (np.bool_(True), "yes"),
+        (np.float64(5.38427), "5.384"),
+    ],
+)
+def test_number(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize("value", [9.9999, 99.999, 999.99, 0.99999, 1.00001])
+def test_rounding_up_keeps_the_value(value: float) -> None:
+    assert float(number(value).replace(",", "")) == pytest.approx(value, rel=6e-4)
+
+
+def test_digits() -> None:
+    assert number(5.38427, 2) == "5.4"
+    assert number(538_427.0, 2) == "538,427"

@@ -41,7 +41,7 @@ class Once:
             kept.write_bytes(data)
             path = kept.relative_to(ROOT) if kept.is_relative_to(ROOT) else kept
             print(f"{self.name}: input {self.done + 1:,} breaks a rule. It is kept; try it again with", file=sys.stderr)
-            print(f"  {sys.executable} tests/strength/fuzz/run.py --replay {path}", file=sys.stderr, flush=True)
+            print(f"  {sys.executable} -m tests.strength.fuzz.run --replay {path}", file=sys.stderr, flush=True)
             os._exit(1)  # the fuzzer would take a minute to say the same
         self.done += 1
         if time.monotonic() - self.told > 5 or self.done == self.inputs:
@@ -56,9 +56,9 @@ def one_target(name: str, inputs: int, seed: int) -> None:
         import atheris
     except ImportError:
         atheris = None
-    watched = ["scaling", "prometheus_client", "targets"]
+    watched = ["scaling", "prometheus_client", "tests.strength.fuzz.targets"]
     with atheris.instrument_imports(include=watched) if atheris else contextlib.nullcontext():
-        from targets import Source, run
+        from tests.strength.fuzz.targets import Source, run
     once = Once(name, inputs, lambda data: run(name, Source(data)))
     generator = random.Random(seed)
     if atheris:
@@ -75,7 +75,7 @@ def one_target(name: str, inputs: int, seed: int) -> None:
 
 def replay(path: Path) -> None:
     """Try a kept input again; the name of its file starts with that of its target."""
-    from targets import Source, run
+    from tests.strength.fuzz.targets import Source, run
 
     run(path.name.partition("-")[0], Source(path.read_bytes()))
     print(f"{path}: breaks no rule.")
@@ -103,7 +103,8 @@ def main() -> int:
     codes = {}
     for name in names:
         inputs = str(max(1, round(given.inputs * SHARES[name] / total)))
-        command = [sys.executable, __file__, "--here", "--target", name, "--inputs", inputs, "--seed", str(given.seed)]
+        command = [sys.executable, "-m", "tests.strength.fuzz.run", "--here", "--target", name, "--inputs", inputs]
+        command += ["--seed", str(given.seed)]
         log = KEPT / f"{name}.log"
         # The fuzzer ends without clearing up, so what it and the target write lies in a folder of ours.
         with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, log.open("wb") as errors:

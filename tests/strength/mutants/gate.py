@@ -1,8 +1,8 @@
 """The mutation gate: break one thing at a time, and demand that a test goes red.
 
-    python tests/strength/mutants/gate.py                    everything (make mutation)
-    python tests/strength/mutants/gate.py plots quizzes      only these kinds
-    python tests/strength/mutants/gate.py --sample 4         a few of each kind, without mutmut (part of make test)
+    python -m tests.strength.mutants.gate                    everything (make mutation)
+    python -m tests.strength.mutants.gate plots quizzes      only these kinds
+    python -m tests.strength.mutants.gate --sample 4         a few of each kind, without mutmut (part of make test)
 
 Functions of the formula modules are mutmut's work, as ``[tool.mutmut]`` of pyproject.toml says; what mutmut leaves
 alone, and everything that is no formula, is done here. Survivors that are accepted stand in accepted.toml, each with

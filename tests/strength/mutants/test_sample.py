@@ -22,19 +22,19 @@ from tests.strength.mutants.operators import (
     of_module,
     of_notebook,
 )
-from tests.strength.mutants.trial import Verdict
+from tests.strength.mutants.trial import ROOT, Verdict
 
 HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the gate needs a system with fork")
 
 
-def command(*arguments: str, at: Path) -> list[str]:
-    return [sys.executable, str(at / "gate.py"), "--jobs", "1", *arguments]
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tests.strength.mutants.gate", "--jobs", "1", *arguments]
 
 
-def run(*arguments: str, at: Path = HERE) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments, at=at), capture_output=True, text=True, check=False, timeout=300)
+def run(*arguments: str, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), cwd=at, capture_output=True, text=True, check=False, timeout=300)
 
 
 # The sample -----------------------------------------------------------------------------------------------------------
@@ -76,23 +76,23 @@ mutants = [
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "project"
-    for folder in ("scaling", "tests/unit", "tests/strength/mutants"):
+    for folder in ("scaling", "tests", "tests/scaling", "tests/strength", "tests/strength/mutants"):
         (root / folder).mkdir(parents=True)
+        (root / folder / "__init__.py").write_text("")
     for name in ("gate.py", "trial.py", "operators.py"):
         shutil.copy2(HERE / name, root / "tests/strength/mutants")
-    (root / "scaling/__init__.py").write_text("")
     (root / "scaling/box.py").write_text(FORMULA)
     (root / "tests/scaling/test_published.py").write_text("def test():\n    assert True\n")
     (root / "pyproject.toml").write_text(
         '[tool.mutmut]\nonly_mutate = ["scaling/box.py"]\n'
-        'pytest_add_cli_args_test_selection = ["tests/unit/test_box.py"]\n'
+        'pytest_add_cli_args_test_selection = ["tests/scaling/test_box.py"]\n'
     )
     return root
 
 
 def tried(project: Path, test: str) -> subprocess.CompletedProcess[str]:
-    (project / "tests/unit/test_box.py").write_text(test)
-    return run("formulas", "--only", "box", at=project / "tests/strength/mutants")
+    (project / "tests/scaling/test_box.py").write_text(test)
+    return run("formulas", "--only", "box", at=project)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -117,12 +117,13 @@ def test_tests_that_are_red_without_a_mutant_prove_nothing(project: Path) -> Non
 def test_a_run_that_is_stopped_leaves_nothing_behind(project: Path, tmp_path: Path, how: signal.Signals) -> None:
     started, scratch = tmp_path / "started", tmp_path / "scratch"
     scratch.mkdir()
-    (project / "tests/unit/test_box.py").write_text(
+    (project / "tests/scaling/test_box.py").write_text(
         f"import os, time\ndef test():\n    open({str(started)!r}, 'w').write(str(os.getpid()))\n    time.sleep(60)\n"
     )
     before = contents(project)
     running = subprocess.Popen(
-        command("formulas", "--only", "box", at=project / "tests/strength/mutants"),
+        command("formulas", "--only", "box"),
+        cwd=project,
         env={**os.environ, "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         text=True,
