@@ -40,8 +40,7 @@ def eviction_rate(batch: Array, prompt_tokens: Array, decode_tokens: Array) -> E
         nonnegative("prompt_tokens", prompt_tokens),
         nonnegative("decode_tokens", decode_tokens),
     )
-    sequences = divide(1.0 * B, G)
-    return Eviction(sequences, sequences * (1.0 * prompt + G), divide(1.0, G))
+    return Eviction(divide(1.0 * B, G), divide(1.0 * B * (1.0 * prompt + G), G), divide(1.0, G))
 
 
 def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_tokens: Array) -> Array:

@@ -164,11 +164,7 @@ def _hang(*_: Any, **__: Any) -> None:
     [
         ("page", "read_metrics", _raise(KeyError("le"))),
         ("page", "read_metrics", _raise(ValueError(GOOD))),  # does not say what must be otherwise
-        ("page", "read_metrics", lambda _: None),
-        ("page", "read_metrics", _hang),
         ("page", "diagnose", _raise(ZeroDivisionError())),
-        ("config", "from_hf_config", _raise(KeyError("hidden_size"))),
-        ("config", "from_hf_config", _raise(ValueError("two\nlines."))),
         ("config", "from_hf_config", lambda _: None),
         ("config", "from_hf_config", _hang),
     ],
@@ -184,12 +180,8 @@ def test_a_broken_reader_is_seen(target: str, function: str, broken: Any, monkey
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda arguments: 1,
-        lambda arguments: print("one line", file=sys.stderr) or 2,
         lambda arguments: print("scaling: two\nlines", file=sys.stderr) or 2,
-        lambda arguments: print("scaling: said", file=sys.stderr) or print("and printed") or 2,
         lambda arguments: print("\x1b[31m\nred") or 0,
-        lambda arguments: sys.exit("scaling: said"),
         lambda arguments: [][1],
     ],
 )
@@ -207,16 +199,9 @@ def test_a_broken_record_is_seen(error: Exception) -> None:
 
 BREAKS = {
     "markup": ("status.replaceChildren(", "status.innerHTML = said[1]; status.replaceChildren("),
-    "an element": ("status.replaceChildren(", "root.append(h('b', {}, 'x')); status.replaceChildren("),
-    "an attribute": ('input.setAttribute("aria-invalid"', 'input.setAttribute(input.value ? "onfocus" : "title"'),
-    "another sentence": ("` ${said[1]}`", "` ${said[1].slice(1)}`"),
     "control characters": ("[\\p{C}\\p{Z}]+", "[Q]+"),
-    "length": ("That is too long for a number", "${text} is too long for a number"),
-    "an error": ("const quantity = parseQ", "if (answer.includes('<')) throw Error(); const quantity = parseQ"),
-    "an outcome": ('outcome: "right", say: question.right', 'outcome: "fine", say: question.right'),
     "a wrong verdict": ("near(question.answer) <= rtol", "near(question.answer) <= 9"),
     "a hang": ("const rtol = M", "for (let i = 0; i < 8e7; i++); const rtol = M"),
-    "no end": ("const rtol = M", "for (;;); const rtol = M"),
 }
 
 
@@ -255,28 +240,3 @@ def test_the_fuzzer_keeps_what_breaks_a_rule(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(targets.cli, "report", lambda *_: "a\nb\nc\x1b")
     with pytest.raises(AssertionError):
         runner.replay(kept)
-
-
-def test_the_fuzzer_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    once = runner.Once("page", 2, lambda data: None)
-    once(b"")
-    assert capsys.readouterr().out == ""
-    once(b"")
-    assert capsys.readouterr().out.startswith("page: 2 of 2 inputs, ")
-
-
-def test_all_targets_run_in_turn(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    ran: list[list[str]] = []
-
-    def run(command: list[str], **_: Any) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, returncode=int("page" in command))
-
-    monkeypatch.setattr(runner, "KEPT", tmp_path)
-    monkeypatch.setattr(runner.subprocess, "run", run)
-    monkeypatch.setattr(sys, "argv", ["run.py"])
-    assert runner.main() == 1 and capsys.readouterr().out.endswith("A rule is broken: page.\n")
-    assert [command[command.index("--target") + 1] for command in ran] == list(runner.SHARES)
-    assert sum(int(command[command.index("--inputs") + 1]) for command in ran) == 1_000_000

@@ -1,13 +1,13 @@
 """The mutation gate: break one thing at a time, and demand that a test goes red.
 
     python -m tests.strength.mutants.gate                    everything (make mutation)
-    python -m tests.strength.mutants.gate plots quizzes      only these kinds
+    python -m tests.strength.mutants.gate catalogue engines  only these kinds
     python -m tests.strength.mutants.gate --sample 4         a few of each kind, without mutmut (part of make test)
 
 Functions of the formula modules are mutmut's work, as ``[tool.mutmut]`` of pyproject.toml says; what mutmut leaves
-alone, and everything that is no formula, is done here. Survivors that are accepted stand in accepted.toml, each with
-its reason; one that is killed after all is reported too. Everything happens in copies in a temporary folder, which goes
-when the run ends or is stopped.
+alone, the numbers of the catalogue and the flags of the engines are done here. Survivors that are accepted stand in
+accepted.toml, each with its reason; one that is killed after all is reported too. Everything happens in copies in a
+temporary folder, which goes when the run ends or is stopped.
 """
 
 import argparse
@@ -36,17 +36,13 @@ from tests.strength.mutants.trial import ROOT, Verdict, settings
 
 Key = tuple[str, str, str, str]
 
-KINDS = ("formulas", "catalogue", "plots", "quizzes", "engines", "claims")
+KINDS = ("formulas", "catalogue", "engines")
 CATALOGUES = ("scaling/chips.py", "scaling/models.py")
-# What writes commands and sizes the pool; what reads a metrics page has no flags.
-ENGINES = ("sglang", "vllm", "megatron", "mini_sglang", "options", "rules", "command", "pool", "loading")
+NO_FLAGS = ("metrics", "series", "diagnosis", "finding")  # engines' modules that read a page and write no command
 FLAG = r"--[a-z][\w-]*|[a-z]+[\d_][\w-]*"  # a flag, or one of its values: --tp-size, fp8_e4m3
 LEAST = 95.0  # percent of the mutants in formula modules that tests must see
 # What a worker loads once, before it forks a process for each mutant. Nothing of this project is among them.
-PRELOAD = {
-    **dict.fromkeys(("formulas", "catalogue"), "numpy"),
-    **{"plots": "nbval.plugin", "quizzes": "anywidget ipywidgets", "engines": "numpy", "claims": "docutils.nodes"},
-}
+PRELOAD = ("pytest", "hypothesis", "numpy")
 
 
 # The mutants of each kind ---------------------------------------------------------------------------------------------
@@ -66,18 +62,10 @@ def mutants(kind: str, *, everything: bool = False) -> Iterator[Mutant]:
     elif kind == "catalogue":
         for path in CATALOGUES:
             yield from operators.of_module(kind, ROOT, path, operators.in_no_function)
-    elif kind == "plots":
-        for path in files("book/*.ipynb"):
-            yield from operators.of_notebook(ROOT, path)
-    elif kind == "quizzes":
-        for path in files("book/quizzes/*.py"):
-            yield from operators.of_bank(ROOT, path)
-    elif kind == "engines":
-        for path in (f"scaling/engines/{name}.py" for name in ENGINES):
-            yield from operators.of_module(kind, ROOT, path, lambda spot: True, words=FLAG)
     else:
-        for path in files("book/claims/s*.py"):
-            yield from operators.of_claims(ROOT, path)
+        for path in files("scaling/engines/*.py"):
+            if Path(path).stem not in NO_FLAGS:
+                yield from operators.of_module(kind, ROOT, path, lambda spot: True, words=FLAG)
 
 
 def _formula(spot: Spot, *, path: str, everything: bool) -> bool:
@@ -89,18 +77,15 @@ def _formula(spot: Spot, *, path: str, everything: bool) -> bool:
 def sample(kind: str, size: int, known: Collection[Key]) -> list[Mutant]:
     """The same few mutants as long as the sources stay the same, and others when they change.
 
-    All from one or two files, and of a notebook from its first plot, so that few tests have to be run unmutated too.
+    All from two files, so that few tests have to be run unmutated too.
     """
     pool = [m for m in mutants(kind, everything=True) if m.key not in known]
-    some = sorted({m.path for m in pool}, key=_lot)[: 1 if kind in ("plots", "quizzes", "claims") else 2]
-    drawn: list[Mutant] = []
-    for path in some:
-        here = sorted((m for m in pool if m.path == path), key=lambda m: _lot("".join(m.key)))
-        here = [m for m in here if m.cell == min(m.cell for m in here)]
-        turns = [[m for m in here if m.role == role] for role in sorted({m.role for m in here})]
-        mixed = [m for i in range(size) for row in turns for m in row[i : i + 1]]
-        drawn += mixed[: size // len(some)]
-    return drawn
+    some = sorted({m.path for m in pool}, key=_lot)[:2]
+    return [m for path in some for m in _lots(m for m in pool if m.path == path)[: size // len(some)]]
+
+
+def _lots(some: Iterable[Mutant]) -> list[Mutant]:
+    return sorted(some, key=lambda m: _lot("".join(m.key)))
 
 
 def _lot(text: str) -> str:
@@ -164,14 +149,8 @@ def accepted(path: Path) -> dict[Key, str]:
 
 def _kinds(path: str) -> set[str]:
     """The kinds that a file's mutants can be of."""
-    for kind, folder in (
-        ("plots", ".ipynb"),
-        ("quizzes", "/quizzes/"),
-        ("engines", "/engines/"),
-        ("claims", "/claims/"),
-    ):
-        if folder in path:
-            return {kind}
+    if "/engines/" in path:
+        return {"engines"}
     return {"formulas", "catalogue"} if path in CATALOGUES else {"formulas"}
 
 
@@ -181,7 +160,6 @@ class Verdicts:
     def __init__(self, known: dict[Key, str]) -> None:
         self.known = known
         self.total: Counter[str] = Counter()
-        self.by_rules = Counter[bool]()
         self.survivors: list[Mutant] = []
         self.tests: set[str] = set()
         self.seconds: dict[str, float] = {}
@@ -197,8 +175,6 @@ class Verdicts:
                 print(f"  {'killed' if stage else 'SURVIVED'}: {mutant}{seen}", flush=True)
             if test:
                 self.tests.add(test)
-            if mutant.role == "key" and stage:
-                self.by_rules[stage == 1] += 1
             if self.total[mutant.kind] % 100 == 0:
                 print(f"  {self.total[mutant.kind]} tried", flush=True)
 
@@ -225,8 +201,6 @@ class Verdicts:
             low |= kind == "formulas" and kind in whole and score < LEAST
             row = f"{kind:<12}{n:>9}{n - len(out):>9}{len(out) - unexplained:>10}{unexplained:>6}{score:>7.1f} %"
             print(f"{row}{self.seconds[kind]:>9.0f}")
-        if keys := self.by_rules.total():
-            print(f"Of the keys, {self.by_rules[True]} of {keys} are seen without the questions that pages store.")
         if low:
             print(f"The score of the formulas must be {LEAST:g} % or better.")
         return int(bool(left or stale or low))
@@ -239,7 +213,7 @@ def go(kinds: list[str], size: int, only: str, jobs: int, folder: Path) -> int:
     """Try the mutants of the kinds; 0 when all of them are seen or explained, 1 when not, 2 when nothing is learnt."""
     verdicts = Verdicts(accepted(Path(__file__).with_name("accepted.toml")))
     full = not size and not only
-    for name in ("pytest hypothesis " + " ".join(PRELOAD[kind] for kind in kinds)).split():
+    for name in PRELOAD:
         with suppress(ImportError):
             importlib.import_module(name)
     with multiprocessing.get_context("fork").Pool(jobs, trial.start, (str(folder),)) as pool:
@@ -247,19 +221,14 @@ def go(kinds: list[str], size: int, only: str, jobs: int, folder: Path) -> int:
             begun = time.monotonic()
             here = sample(kind, size, verdicts.known) if size else [m for m in mutants(kind) if only in str(m)]
             print(f"{kind}: {len(here)} mutants", flush=True)
-            if kind == "plots":
-                books = [[m for m in here if m.path == path] for path in sorted({m.path for m in here})]
-                for results in pool.imap_unordered(trial.drawn, books):
-                    verdicts.take(results, aloud=bool(size))
-            else:
-                # The tests must be green without a mutant: all of them, or of a sample those that saw something.
-                tests = set() if size else {stage for m in here for stage in trial.stages(m)}
-                if _red(pool.imap_unordered(trial.green, sorted(tests))):
-                    return 2
-                verdicts.tests.clear()
-                verdicts.take(pool.imap_unordered(trial.judged, here), aloud=bool(size))
-                if size and _red(pool.imap_unordered(trial.green, _once_more(verdicts.tests))):
-                    return 2
+            # The tests must be green without a mutant: all of them, or of a sample those that saw something.
+            tests = set() if size else {stage for m in here for stage in trial.stages(m)}
+            if _red(pool.imap_unordered(trial.green, sorted(tests))):
+                return 2
+            verdicts.tests.clear()
+            verdicts.take(pool.imap_unordered(trial.judged, here), aloud=bool(size))
+            if size and _red(pool.imap_unordered(trial.green, _once_more(verdicts.tests))):
+                return 2
             if kind == "formulas" and full:
                 print("  mutmut on the functions", flush=True)
                 total, left = by_mutmut(folder, jobs)

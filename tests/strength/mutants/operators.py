@@ -1,11 +1,10 @@
 """Where mutants come from: small changes to the source text, one at a time. Nothing here writes a file.
 
-mutmut changes what stands in functions. Here is what it leaves alone: module level, properties, notebooks, banks.
+mutmut changes what stands in functions. Here is what it leaves alone: module level, properties, flags.
 """
 
 import ast
 import difflib
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ _SWAP: dict[type[ast.AST], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `text` is the whole file with it, or the whole cell of a notebook; `old` and `new` its lines."""
+    """One change. `text` is the whole file with it; `old` and `new` its lines."""
 
     kind: str
     path: str
@@ -33,8 +32,6 @@ class Mutant:
     old: str
     new: str
     text: str
-    cell: int = -1
-    role: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -99,8 +96,11 @@ class Source:
             if found:
                 yield start + found.start(), start + found.end(), new
 
-    def edits(self, node: ast.AST, factor: float = 1.01) -> Iterator[Edit]:
-        """The changes at one node: operators swapped, numbers moved a little, branches and conditions turned round."""
+    def edits(self, node: ast.AST, words: str = "") -> Iterator[Edit]:
+        """The changes at one node: operators swapped, numbers moved a little, branches and conditions turned round.
+
+        Of the strings only those that match `words` are changed.
+        """
         if isinstance(node, ast.BinOp):
             yield from self._between(node.left, node.right, node.op)
         elif isinstance(node, ast.BoolOp):
@@ -121,17 +121,9 @@ class Source:
             elif isinstance(value, int):
                 yield (*self.span(node), str(value + 1))
             elif isinstance(value, float):
-                yield (*self.span(node), repr(value * factor if value else 1.0))
-
-    def string(self, node: ast.AST) -> Iterator[Edit]:
-        """Another text; of a formatted one, letters in front."""
-        start, end = self.span(node) if isinstance(node, (ast.JoinedStr, ast.Constant)) else (0, 0)
-        if isinstance(node, ast.JoinedStr):
-            quote = re.match(r"[a-zA-Z]*(\"\"\"|'''|\"|')", self.text[start:end])
-            if quote:
-                yield start + quote.end(), start + quote.end(), "XX"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield start, end, '"XX"'
+                yield (*self.span(node), repr(value * 1.01 if value else 1.0))
+            elif isinstance(value, str) and words and re.fullmatch(words, value):
+                yield (*self.span(node), '"XX"')
 
 
 def where(spot: Spot) -> str:
@@ -155,17 +147,14 @@ def lines(before: str, after: str) -> tuple[str, str]:
     return " ".join(gone), " ".join(come)
 
 
-def made(kind: str, path: str, place: str, source: Source, edit: Edit, cell: int = -1, role: str = "") -> Mutant:
+def made(kind: str, path: str, place: str, source: Source, edit: Edit) -> Mutant:
     """The mutant that an edit gives."""
     start, end, new = edit
     first = source.text.rfind("\n", 0, start) + 1
     last = (source.text + "\n").find("\n", end)
     old = [source.text[first:last], source.text[first:start] + new + source.text[end:last]]
     said = [" ".join(line.strip() for line in part.splitlines()) for part in old]
-    return Mutant(kind, path, place, *said, source.text[:start] + new + source.text[end:], cell, role)
-
-
-# Python modules -------------------------------------------------------------------------------------------------------
+    return Mutant(kind, path, place, *said, source.text[:start] + new + source.text[end:])
 
 
 def in_mutmut_s_reach(spot: Spot) -> bool:
@@ -182,107 +171,10 @@ def in_no_function(spot: Spot) -> bool:
     return not any(isinstance(node, (ast.FunctionDef, ast.Lambda)) for node in spot.above)
 
 
-def of_module(
-    kind: str, root: Path, path: str, wanted: Callable[[Spot], bool], words: str | None = None
-) -> Iterator[Mutant]:
+def of_module(kind: str, root: Path, path: str, wanted: Callable[[Spot], bool], words: str = "") -> Iterator[Mutant]:
     """Every change of a module at the nodes that are `wanted`; of its strings those that match `words`."""
     source = Source((root / path).read_text(encoding="utf-8"))
     for spot in source.spots():
-        if not wanted(spot):
-            continue
-        for edit in source.edits(spot.node):
-            yield made(kind, path, where(spot), source, edit)
-        value = getattr(spot.node, "value", None) if isinstance(spot.node, ast.Constant) else None
-        if words and isinstance(value, str) and re.fullmatch(words, value):
-            for edit in source.string(spot.node):
+        if wanted(spot):
+            for edit in source.edits(spot.node, words):
                 yield made(kind, path, where(spot), source, edit)
-
-
-# Notebooks ------------------------------------------------------------------------------------------------------------
-
-
-def _draws(node: ast.AST) -> bool:
-    """A call of `plots`, or of the axes that it gave."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("plots.", "ax.", "line."))
-
-
-def of_notebook(root: Path, path: str) -> Iterator[Mutant]:
-    """Every number, operator and word of the cells that draw, each option of a drawing call, and each thing it adds."""
-    for i, cell in enumerate(json.loads((root / path).read_text(encoding="utf-8"))["cells"]):
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "code" and "plt.show()" in text:
-            figure = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name", f"cell {i}")
-            yield from _of_cell(path, i, figure, Source(text))
-
-
-def _of_cell(path: str, cell: int, figure: str, source: Source) -> Iterator[Mutant]:
-    for node, _ in source.spots():
-        # A tenth more, so that the end of a range moves beyond its next step.
-        edits = [*source.edits(node, factor=1.1), *source.string(node)]
-        if isinstance(node, ast.Call) and _draws(node):
-            for k in (k for k in node.keywords if k.arg):
-                start, end = source.span(k)
-                before = re.search(r",\s*$", source.text[:start])
-                edits += [(before.start(), end, "")] if before else []
-        if isinstance(node, ast.Expr) and _draws(node.value):
-            edits.append((*source.span(node), "pass"))
-        for edit in edits:
-            yield made("plots", path, figure, source, edit, cell)
-
-
-# Banks ----------------------------------------------------------------------------------------------------------------
-
-
-def _named(spot: Spot, keyword: str, words: Callable[[ast.AST], str | None]) -> str:
-    for node in reversed((*spot.above, spot.node)):
-        if isinstance(node, ast.Call):
-            for k in node.keywords:
-                if k.arg == keyword and (found := words(k.value)):
-                    return found
-    return where(spot)
-
-
-def _text(node: ast.AST) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def of_bank(root: Path, path: str) -> Iterator[Mutant]:
-    """Every key and every trap of a bank of questions: numbers half as large again, orders and flags turned round."""
-    source = Source((root / path).read_text(encoding="utf-8"))
-    for spot in source.spots():
-        node = spot.node
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        given = {k.arg: k.value for k in node.keywords}
-        for field, value in given.items():
-            text, start_end = source.part(value), source.span(value)
-            new = {
-                ("Numeric", "answer"): f"1.5 * ({text})",
-                ("Trap", "value"): f"1.5 * ({text})",
-                ("Option", "correct"): f"not ({text})",
-                ("Ordering", "items"): f"tuple({text})[::-1]",
-                ("WrongOrder", "order"): f"(lambda o: (*o[1:], o[0]))({text})",
-            }.get((node.func.id, field or ""))
-            if new:
-                role = "trap" if node.func.id in ("Trap", "WrongOrder") else "key"
-                yield made("quizzes", path, _named(spot, "id", _text), source, (*start_end, new), role=role)
-        if node.func.id == "Option" and "correct" not in given:
-            start = source.span(node.func)[1] + 1
-            yield made("quizzes", path, _named(spot, "id", _text), source, (start, start, "correct=True, "), role="key")
-
-
-def of_claims(root: Path, path: str) -> Iterator[Mutant]:
-    """Every value that a row of the ledger gives, and every value counted the source's own way, a tenth too high.
-
-    Of a row that finds the source wrong, the value becomes what is printed: then the source would be right.
-    """
-    source = Source((root / path).read_text(encoding="utf-8"))
-    for spot in source.spots():
-        node = spot.node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "claim":
-            printed, gives, wrong = node.args[2], node.args[3], ast.unparse(node.args[4]) in ("ERRATUM", "CONVENTION")
-            for value in [gives, *(k.value for k in node.keywords if k.arg == "convention")]:
-                new = f"1.1 * ({source.part(value)})" if _text(printed) else f"not ({source.part(value)})"
-                if wrong and value is gives and _text(printed):
-                    new = f'__import__("claims.ledger").ledger.quantity({source.part(printed)})[0]'
-                yield made("claims", path, _text(node.args[0]) or "", source, (*source.span(value), new))

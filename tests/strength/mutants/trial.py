@@ -1,9 +1,7 @@
 """One mutant at a time, in a copy of the tree: a forked process runs the tests that should notice, and is judged."""
 
 import ast
-import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -11,7 +9,6 @@ import sys
 import time
 import tomllib
 import traceback
-from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -42,40 +39,16 @@ def settings() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mutmut"]
 
 
-def formula_tests() -> Tests:
-    """What mutmut runs: files of tests, and single tests left out."""
-    return tuple(settings()["pytest_add_cli_args_test_selection"])
-
-
-@cache
-def _about(path: str) -> Tests:
-    """The unit tests that use a module or its package, its own first."""
-    *_, package, stem = ("scaling", *Path(path).with_suffix("").parts[1:])
-    top = Path(path).with_suffix("").parts[1]
-    found = []
-    for test in (ROOT / "tests").glob("*/test_*.py"):
-        text = test.read_text(encoding="utf-8")
-        if re.search(rf"scaling\.{top}\b|from scaling import .*\b{top}\b", text):
-            own = (f"test_{stem}.py", f"test_{package}.py")
-            found.append(
-                (test.name not in own, -len(re.findall(rf"\b{stem}\b", text)), test.relative_to(ROOT).as_posix())
-            )
-    return tuple(name for _, _, name in sorted(found))
-
-
 def stages(mutant: Mutant) -> list[Tests]:
-    """What to run, the likeliest to notice first; a later stage only if all before it stay green."""
-    if mutant.kind in ("formulas", "catalogue"):
-        first = [name for name in _about(mutant.path) if name in formula_tests()][:1]
-        return [(*first, "tests/scaling/test_published.py"), formula_tests()]
-    if mutant.kind == "quizzes":
-        file, bank = "tests/pages/test_quizzes.py", Path(mutant.path).stem
-        rules = (file, "-k", f"{bank} and not stores_today")
-        stored = (f"{file}::test_the_page_stores_today_s_questions_unanswered[{bank}]",)
-        return [rules, stored] if mutant.role == "key" else [stored, rules]
-    if mutant.kind == "engines":
-        return [(name,) for name in _about(mutant.path)]
-    return [("tests/pages/test_claims.py",)]
+    """What to run: the test file of the module's own name, then all of them. The second only if the first is green."""
+    parts = Path(mutant.path).with_suffix("").parts[1:]
+    folder = "engines" if mutant.kind == "engines" else "scaling"
+    own = [f"tests/{folder}/test_{part}.py" for part in reversed(parts)]
+    first = [name for name in own if (ROOT / name).exists()][:1]
+    everything = (
+        ("tests/engines",) if mutant.kind == "engines" else tuple(settings()["pytest_add_cli_args_test_selection"])
+    )
+    return [(name,) for name in first] + [everything]
 
 
 _ours: list[int] = []  # processes that were forked here and still run
@@ -219,58 +192,3 @@ def judged(mutant: Mutant) -> Verdict:
         return Verdict(mutant, 0)
     finally:
         _write(path, original)
-
-
-# Plots: one kernel for all the mutants of a notebook ------------------------------------------------------------------
-
-
-class _Failed:
-    """Writes down which code cells failed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.cells: dict[str, bool] = {}
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        number = report.nodeid.rpartition("Cell ")[2]
-        self.cells[number] = self.cells.get(number, False) or report.failed
-
-    def pytest_sessionfinish(self) -> None:
-        self.path.write_text(json.dumps(self.cells))
-
-
-def drawn(mutants: list[Mutant]) -> list[Verdict]:
-    """Strict nbval on a notebook in which each plot is followed by its mutants, and by itself once more.
-
-    The plot itself has to pass both times: a mutant that leaves something behind for the next would be noticed.
-    """
-    path, failed = _tree / mutants[0].path, _Failed(_tree.with_suffix(".json"))
-    original = path.read_text(encoding="utf-8")
-    book = json.loads(original)
-    by_cell = defaultdict(list)
-    for mutant in mutants:
-        _sound(mutant)
-        by_cell[mutant.cell].append(mutant)
-    cells: list[dict[str, Any]] = []
-    tried: dict[str, Mutant | None] = {}
-    for i, cell in enumerate(book["cells"][: max(by_cell) + 1]):
-        source = "".join(cell["source"])
-        if cell["cell_type"] != "code" or source.startswith(("quiz(", "quiz.")):
-            continue
-        versions: list[Mutant | None] = [None, *by_cell[i], None] if i in by_cell else [None]
-        for mutant in versions:
-            if i in by_cell:
-                tried[str(len(cells))] = mutant
-            cells.append({**cell, "source": mutant.text if mutant else source, "id": f"c{len(cells)}"})
-    try:
-        _write(path, json.dumps({**book, "cells": cells}))
-        options = ("-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout=60")
-        pytest_in_the_copy((*options, mutants[0].path), [failed])
-        red = json.loads(failed.path.read_text())
-    finally:
-        _write(path, original)
-    if wrong := [number for number, mutant in tried.items() if mutant is None and red[number]]:
-        raise RuntimeError(
-            f"{mutants[0].path}: plots that nobody changed fail, code cells {', '.join(wrong)} of the copy"
-        )
-    return [Verdict(mutant, int(red[number])) for number, mutant in tried.items() if mutant]
