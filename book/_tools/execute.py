@@ -4,7 +4,6 @@ Usage: python book/_tools/execute.py NOTEBOOK...
 """
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -17,49 +16,26 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def normalised(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """The notebook with ids made of what they name, so that nothing else moves when a cell comes in between."""
-    state = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
-    text = json.dumps(notebook)
-    for model_id, role in _roles(state, text).items():
-        text = text.replace(model_id, _hash(f"{name}:{role}", 32))
-    notebook = nbformat.from_dict(json.loads(text))
-    if state:
-        stored = notebook.metadata.widgets[WIDGET_STATE]
-        stored["state"] = {key: _sorted(stored["state"][key]) for key in sorted(stored["state"])}
+    """The notebook without what differs from run to run: times, and widgets that have lost their kernel.
+
+    A widget's HTML says all that the site needs of it. Stored without its kernel, a live view would be an error message
+    in JupyterLab, in the place of that HTML.
+    """
+    notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
     prefix = name.replace("_", "-")
     for cell in notebook.cells:
         if not cell.get("id", "").startswith(prefix):  # a new cell: its id stays when its text changes
-            cell["id"] = f"{prefix}-{_hash(cell.source, 8)}"
+            cell["id"] = f"{prefix}-{hashlib.sha256(cell.source.encode()).hexdigest()[:8]}"
         cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(WIDGET_VIEW, None)
     return notebook
-
-
-def _roles(state: dict, text: str) -> dict[str, str]:
-    """What each widget model is: the key of its widget, which part of that widget, or its place on the page."""
-    roles = {model_id: str(i) for i, model_id in enumerate(dict.fromkeys(re.findall("|".join(state) or "$^", text)))}
-    for model_id, model in state.items():
-        if key := model["state"].get("key"):
-            roles[model_id] = key
-            roles[model["state"].get("layout", "").removeprefix("IPY_MODEL_")] = f"{key} layout"
-    roles.pop("", None)
-    return roles
-
-
-def _hash(text: str, length: int) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
-
-
-def _sorted(value: object) -> object:
-    """Dictionaries with their keys in order, all the way down."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def execute(path: Path) -> None:

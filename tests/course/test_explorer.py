@@ -128,12 +128,12 @@ def test_the_same_choices_give_the_same_bytes_and_no_address() -> None:
 
 
 @pytest.mark.parametrize("show", [("step", "front"), ("step", "front", "prefill")])
-def test_the_state_on_a_page_stays_under_300_kb(show: tuple[str, ...]) -> None:
+def test_what_a_page_holds_stays_under_300_kb(show: tuple[str, ...]) -> None:
     widget = Explorer("a", show=show)
-    state = {name: value for name, value in widget.get_state().items() if name != "grid"}
-    assert len(json.dumps(state)) + len(base64.b64encode(widget.grid)) < 300_000
-    front_end = len(json.dumps(widget._esm)) + len(json.dumps(widget._css))
-    assert front_end + LARGEST_GRID * 4 / 3 + 8_000 < 300_000
+    html = widget._repr_mimebundle_()[0]["text/html"]
+    assert base64.b64encode(widget.grid).decode() in html
+    assert len(html) < len(widget.grid) * 4 / 3 + 12_000
+    assert LARGEST_GRID * 4 / 3 + 12_000 < 300_000
 
 
 def test_start_takes_records_and_a_chip_of_ones_own() -> None:

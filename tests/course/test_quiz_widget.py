@@ -29,13 +29,14 @@ BANK: tuple[Question, ...] = (
 
 
 class Tags(HTMLParser):
-    """The tags and texts of some HTML, in order."""
+    """The tags and texts of some HTML, in order; what a script holds, apart."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
+        self.data: list[str] = []
         self.feed(html)
         assert not self.open, self.open
 
@@ -47,7 +48,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        (self.data if self.open[-1] == "script" else self.texts).append(data)
 
 
 def html(widget: Any) -> str:
@@ -65,9 +66,7 @@ def test_a_quiz_starts_unattempted_and_holds_its_question(question: Question) ->
         0,
         "",
     )
-    state = json.loads(
-        json.dumps({name: value for name, value in quiz.get_state().items() if name != "layout"}, default=str)
-    )
+    state = quiz.get_state()
     assert state["question"]["id"] == state["key"] == question.id
     assert "export default" in state["_esm"] and ".scaling-widget" in state["_css"]
 
@@ -93,7 +92,8 @@ def test_the_fallback_is_the_question_with_its_solution_folded(question: Questio
     bundle = quiz._repr_mimebundle_()[0]
     assert bundle["text/plain"] == repr(quiz) and "application/vnd.jupyter.widget-view+json" in bundle
     parsed = Tags(bundle["text/html"])
-    assert parsed.tags[0] == ("div", {"class": "scaling-fallback", "data-widget": "quiz", "data-id": question.id})
+    names = {"data-widget": "quiz", "data-front-end": "quiz", "data-id": question.id}
+    assert parsed.tags[0] == ("div", {"class": "scaling-fallback", **names})
     assert [tag for tag, _ in parsed.tags if tag in ("details", "summary")] == ["details", "summary"]
     assert parsed.texts[0] == "Which?" and parsed.texts[-2:] == ["Solution", "This."]
     assert html(Quiz(question)) == bundle["text/html"]  # nothing random
@@ -107,13 +107,24 @@ def test_the_fallback_shows_the_choices() -> None:
     assert shown == Quiz(ORDERING).question["shown"] and shown != list(ORDERING.items)
 
 
+@pytest.mark.parametrize("question", BANK, ids=lambda q: q.id)
+def test_the_html_holds_what_the_widget_does_and_no_front_end(question: Question) -> None:
+    quiz = Quiz(question)
+    (text,) = Tags(html(quiz)).data
+    names = ["answer", "attempts", "cause", "key", "kind", "outcome", "question"]
+    assert json.loads(text) == json.loads(json.dumps({name: getattr(quiz, name) for name in names}))
+    assert "export default" not in html(quiz)
+
+
 def test_texts_stay_texts() -> None:
     evil = '</p><script>alert(1)</script><img src=x onerror="alert(1)">&amp;'
     options = (Option(text=evil, feedback=evil, correct=True), *OPTIONS[1:])
     parsed = Tags(html(Quiz(Single(id='99-"><b>', prompt=evil, hints=("a", "b", "c"), solution=evil, options=options))))
-    assert {tag for tag, _ in parsed.tags} == {"div", "p", "strong", "ul", "li", "details", "summary"}
+    assert {tag for tag, _ in parsed.tags} == {"div", "p", "strong", "ul", "li", "details", "summary", "script"}
+    assert json.loads(parsed.data[0])["question"]["prompt"] == evil
     assert parsed.tags[0][1]["data-id"] == '99-"><b>'
     assert [text for text in parsed.texts if evil == text] == [evil] * 3
+    assert [attributes for tag, attributes in parsed.tags if tag == "script"] == [{"type": "application/json"}]
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 7])
@@ -158,6 +169,7 @@ def test_progress_counts_the_bank() -> None:
     assert Tags(html(progress)).tags[0][1] == {
         "class": "scaling-fallback",
         "data-widget": "progress",
+        "data-front-end": "quiz",
         "data-id": "99-progress",
     }
     assert "4 questions" in html(progress)

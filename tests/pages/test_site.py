@@ -3,14 +3,19 @@
 import gzip
 import json
 import re
+import subprocess
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import front_ends
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from site_links import repository_options
+
+from tests.conftest import tool
 
 ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -124,12 +129,52 @@ def test_widgets_leave_a_question_that_can_be_read_without_javascript(notebook: 
         assert quiz.select_one("details summary")
 
 
+def test_each_front_end_stands_once_in_the_site(built: Path) -> None:
+    html = "".join(path.read_text(encoding="utf-8") for path in built.rglob("*.html"))
+    for name, text in front_ends.files().items():
+        assert (built / "_static" / name).read_text(encoding="utf-8") == text
+        longest = max(text.splitlines(), key=len)
+        assert len(longest) > 60 and longest not in html, f"{name} stands in a page"
+    assert not list(built.rglob("*.py")), "the site publishes its own tools"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_page_loads_the_front_ends_of_its_widgets_and_no_other(notebook: Path, built: Path) -> None:
+    soup = read(built / "book" / f"{notebook.stem}.html")
+    used = {fallback["data-front-end"] for fallback in soup.select(".scaling-fallback")}
+    fetched = {Path(urlsplit(address).path).name for address in loaded(soup)}
+    styles = {style for name in used for style in front_ends.FRONT_ENDS[name].styles}
+    assert fetched & set(front_ends.files()) == {f"{name}.js" for name in used} | styles
+    assert used and "hydrate.js" in fetched
+
+
+def test_a_module_becomes_a_script_that_registers_it() -> None:
+    module = "export const one = 1;\nexport function two() {\n  return one + 1;\n}\n\nexport default { render: two };\n"
+    told = subprocess.run(
+        [tool("node"), "--eval", front_ends.classic("toy", module) + "console.log(scalingFrontEnds.toy.render())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told == "2\n"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "export const render = 1;",
+        "export default { a };\nconst a = 1;",
+        "import { h } from './dom.js';\nexport default {};",
+        "export { h };\nexport default {};",
+        "export default {};\nexport default {};",
+    ],
+)
+def test_a_module_that_cannot_become_one_is_refused(module: str) -> None:
+    with pytest.raises(ValueError, match=r"toy\.js must import nothing"):
+        front_ends.classic("toy", module)
+
+
 def test_links_to_the_repository_appear_only_when_it_is_known(built: Path) -> None:
-    import sys
-
-    sys.path.insert(0, str(ROOT / "book" / "_tools"))
-    from site_links import repository_options
-
     assert repository_options({}) == repository_options({"GITHUB_REPOSITORY": "nonsense"}) == {}
     known = repository_options({"GITHUB_REPOSITORY": "someone/course"})
     assert known["repository_url"] == "https://github.com/someone/course"

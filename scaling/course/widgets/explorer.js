@@ -309,7 +309,7 @@ function render({ model, el }) {
   };
   const svg = (kind) => s("svg", { role: "img", class: kind });
   // The address belongs to the page of a book, not to a notebook that is open in an editor.
-  const published = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
+  const published = "scalingFrontEnds" in globalThis; // a page of the site: its address is the reader's to share
   const waiting = () => root.classList.contains("sx-waiting");
   const nameOf = (name, value) => axes.names[value] ?? (name === "context" ? short(value) : String(value));
   const listPrice = () => axes.prices[axes.chip.indexOf(at.chip)];

@@ -20,7 +20,7 @@ from scaling import chips as _chips, models as _models
 from scaling._checks import count
 from scaling.chips import H100, H200, MI300X, TPU_V5E, Chip
 from scaling.course.tables import table
-from scaling.course.widgets._base import StaticWidget, load
+from scaling.course.widgets._base import StaticWidget
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.disaggregation import eviction_rate, prefill_decode_ratio
 from scaling.latency import decode_step, prefill_time
@@ -95,8 +95,8 @@ class Explorer(StaticWidget):
     more choices than a page can carry.
     """
 
-    _esm = load("explorer.js")
-    _css = load("widgets.css", "explorer.css")
+    scripts = ("explorer.js",)
+    styles = ("widgets.css", "explorer.css")
 
     axes = t.Dict().tag(sync=True)
     tables: t.List[Any] = t.List().tag(sync=True)

@@ -9,7 +9,7 @@ from typing import Any
 import traitlets as t
 
 from scaling.course.questions import Numeric, Ordering, Question, as_data, by_id
-from scaling.course.widgets._base import StaticWidget, load
+from scaling.course.widgets._base import StaticWidget
 
 
 def shown_order(question: Ordering) -> tuple[str, ...]:
@@ -26,8 +26,8 @@ class Quiz(StaticWidget):
     `outcome`: ``""`` when not attempted, ``"wrong"`` or ``"right"``. `cause`: the feedback given.
     """
 
-    _esm = load("quiz.js")
-    _css = load("widgets.css")
+    scripts = ("quiz.js",)
+    styles = ("widgets.css",)
 
     kind = t.Unicode("quiz").tag(sync=True)
     question = t.Dict(read_only=True).tag(sync=True)
@@ -68,8 +68,8 @@ def _list(tag: str, texts: list[str] | tuple[str, ...]) -> str:
 class Progress(StaticWidget):
     """How many of the questions `ids` the reader has answered right, and a button that clears these answers."""
 
-    _esm = load("quiz.js")
-    _css = load("widgets.css")
+    scripts = ("quiz.js",)
+    styles = ("widgets.css",)
 
     kind = t.Unicode("progress").tag(sync=True)
     ids = t.List(t.Unicode()).tag(sync=True)

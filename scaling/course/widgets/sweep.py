@@ -15,7 +15,7 @@ import traitlets as t
 from scaling._array import plain
 from scaling._checks import shown
 from scaling.course.tables import table
-from scaling.course.widgets._base import StaticWidget, load
+from scaling.course.widgets._base import StaticWidget
 from scaling.units import number
 
 LARGEST_GRID = 180_000  # bytes: as base64 and with the front end, under 300 KB
@@ -35,8 +35,8 @@ class Sweep(StaticWidget):
     outcomes that are not numbers or not the same everywhere, and for more combinations than a page can carry.
     """
 
-    _esm = load("sweep.js")
-    _css = load("widgets.css", "explorer.css", "sweep.css")
+    scripts = ("sweep.js",)
+    styles = ("widgets.css", "explorer.css", "sweep.css")
 
     sliders: t.List[Any] = t.List().tag(sync=True)
     outcomes: t.List[Any] = t.List().tag(sync=True)
