@@ -1,10 +1,10 @@
 """Checks of what is given, and the one sentence that refuses it: the name, what is allowed, what was given."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import float_info
 
-from scaling._array import Array, floor, scalar
+from scaling._array import Array, floor, plain, scalar
 
 _LARGEST = float_info.max
 _MOST = 10**15  # more than any count here, and its products stay far below the largest float
@@ -101,12 +101,14 @@ def positive(name: str, value: Array) -> Array:
 
 
 def count(name: str, value: Array) -> Array:
-    """`value` unchanged if it is a whole number of at least 1 and at most 10^15, or an array of such.
+    """`value` if it is a whole number of at least 1 and at most 10^15, as an ``int``; an array of such unchanged.
 
     Raises ``ValueError`` that names the field, the value given and what is allowed.
     """
+    value = plain(value)
     if _obeys(value, "whole"):
-        return value
+        # A command line with 8.0 GPUs is one that no engine takes.
+        return int(value) if scalar(value) else value
     if not scalar(value):
         positive(name, value)
     most = " and at most 10^15" if scalar(value) and _MOST < value < math.inf else ""
@@ -139,6 +141,16 @@ def label(name: str, value: str) -> str:
     if isinstance(value, str) and value.isprintable() and len(value) <= 100:
         return value
     raise ValueError(f"{name} must be a text of one line and at most 100 characters, not {shown(value)}.")
+
+
+def word(name: str, value: str, allowed: Sequence[str]) -> str:
+    """`value` unchanged if it is one of the words allowed.
+
+    Raises ``ValueError`` that names the field, the value given and what is allowed.
+    """
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}.")
 
 
 def flag(name: str, value: bool) -> bool:

@@ -8,14 +8,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaling._checks import label, nonnegative, positive, shown, whole
+from scaling._array import plain
+from scaling._checks import label, nonnegative, positive, shown, whole, word
+from scaling._records import Frozen, Record
 from scaling.units import GB, TB, TFLOP, dtype_bytes
+
+VENDORS = ("NVIDIA", "AMD", "Google", "other")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Chip:
+class Chip(Record):
     """One accelerator.
 
+    `vendor`: one of `VENDORS`. It decides which engines run on it.
     `memory`: bytes on the label, decimal. [B]
     `device_memory`: bytes that the device reports to software. [B]
     `bandwidth`: of that memory. [B/s]
@@ -23,6 +28,7 @@ class Chip:
     `link_bandwidth`: one way, per link axis (an NVLink or Infinity Fabric switch counts as one axis). [B/s]
     `link_axes`: axes of the torus; 1 for a switch.
     `fast_domain`: most chips that such links join.
+    `machine`: chips in one machine, which one launch command starts.
     `slices`: numbers of chips it is sold in; empty when any number can be used.
     `price`: per chip. [USD/h] NaN when no public price was found.
 
@@ -32,6 +38,7 @@ class Chip:
     """
 
     name: str
+    vendor: str
     memory: float
     device_memory: float
     bandwidth: float
@@ -39,6 +46,7 @@ class Chip:
     link_bandwidth: float
     link_axes: int = 1
     fast_domain: int = 8
+    machine: int = 8
     slices: tuple[int, ...] = ()
     price: float = float("nan")
     price_source: str = ""
@@ -46,20 +54,22 @@ class Chip:
     date: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         label("Chip.name", self.name)
+        word("Chip.vendor", self.vendor, VENDORS)
         for name in ("memory", "device_memory", "bandwidth", "link_bandwidth"):
             positive(f"Chip.{name}", getattr(self, name))
-        for name in ("link_axes", "fast_domain"):
+        for name in ("link_axes", "fast_domain", "machine"):
             object.__setattr__(self, name, whole(f"Chip.{name}", getattr(self, name)))
         if not isinstance(self.flops, Mapping) or not self.flops:
             raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {shown(self.flops)}.")
         for dtype, rate in self.flops.items():
             dtype_bytes(dtype, "Chip.flops")
             positive(f"Chip.flops[{dtype!r}]", rate)
+        object.__setattr__(self, "flops", Frozen({dtype: plain(rate) for dtype, rate in self.flops.items()}))
         if not isinstance(self.slices, tuple):
             raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {shown(self.slices)}.")
-        for size in self.slices:
-            whole("Chip.slices", size)
+        object.__setattr__(self, "slices", tuple(whole("Chip.slices", size) for size in self.slices))
         nonnegative("Chip.price", self.price)
         if isinstance(self.price, float) and self.price == math.inf:
             raise ValueError(f"Chip.price must be a finite number of at least 0, not {self.price!r}.")
@@ -91,6 +101,7 @@ _GOOGLE = "docs.cloud.google.com/tpu/docs"
 
 H100 = Chip(
     name="H100 SXM",
+    vendor="NVIDIA",
     memory=80 * GB,
     device_memory=85.2 * GB,
     bandwidth=3.35 * TB,
@@ -106,6 +117,7 @@ H200 = replace(H100, name="H200 SXM", memory=141 * GB, device_memory=149.3 * GB,
 
 B200 = Chip(
     name="B200",
+    vendor="NVIDIA",
     memory=180 * GB,
     device_memory=193 * GB,
     bandwidth=7.7 * TB,
@@ -124,13 +136,15 @@ GB200 = replace(
     device_memory=199 * GB,
     bandwidth=8 * TB,
     flops=_rates(bf16=2500 * TFLOP, fp8=5000 * TFLOP, int8=5000 * TFLOP, fp4=10_000 * TFLOP),
-    fast_domain=72,
+    fast_domain=72,  # one rack
+    machine=4,  # one tray of it: two boards of a Grace CPU and two GPUs
     price=10.50,
     price_source="CoreWeave list price as tabulated by Kael Research, 2026-02",
 )
 
 A100 = Chip(
     name="A100 80GB SXM",
+    vendor="NVIDIA",
     memory=80 * GB,
     device_memory=85.198 * GB,
     bandwidth=2.039 * TB,
@@ -144,6 +158,7 @@ A100 = Chip(
 
 L40S = Chip(
     name="L40S",
+    vendor="NVIDIA",
     memory=48 * GB,
     device_memory=48.3 * GB,
     bandwidth=864 * GB,
@@ -157,6 +172,7 @@ L40S = Chip(
 
 MI300X = Chip(
     name="MI300X",
+    vendor="AMD",
     memory=192 * GB,
     device_memory=206 * GB,
     bandwidth=5.3 * TB,
@@ -170,6 +186,7 @@ MI300X = Chip(
 
 TPU_V5E = Chip(
     name="TPU v5e",
+    vendor="Google",
     memory=16 * GB,
     device_memory=17.2 * GB,
     bandwidth=819 * GB,
@@ -186,6 +203,7 @@ TPU_V5E = Chip(
 
 TPU_V5P = Chip(
     name="TPU v5p",
+    vendor="Google",
     memory=95 * GB,
     device_memory=102 * GB,
     bandwidth=2.765 * TB,
@@ -193,6 +211,7 @@ TPU_V5P = Chip(
     link_bandwidth=100 * GB,
     link_axes=3,
     fast_domain=8960,
+    machine=4,  # the other TPUs here have machines of one, four and eight
     slices=_TORUS_3D,
     price=4.20,
     price_source="Google Cloud list price us-central1, SkyPilot catalog gcp/vms.csv, 2026",
@@ -202,6 +221,7 @@ TPU_V5P = Chip(
 
 TPU_V6E = Chip(
     name="TPU v6e",
+    vendor="Google",
     memory=32 * GB,
     device_memory=34.36 * GB,
     bandwidth=1.638 * TB,

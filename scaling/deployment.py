@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scaling._array import Array, maximum
-from scaling._checks import count, finite, share, shown
+from scaling._checks import count, finite, share, shown, word
+from scaling._records import Record
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Efficiency:
+class Efficiency(Record):
     """What share of the peaks a real engine reaches. The default is the roofline: a bound, never beaten.
 
     `bandwidth`, `flops`: shares of the chip's memory bandwidth and FLOP/s. [-]
@@ -29,6 +30,7 @@ class Efficiency:
     date: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         share("Efficiency.bandwidth", self.bandwidth)
         share("Efficiency.flops", self.flops)
         finite("Efficiency.layer_seconds", self.layer_seconds)
@@ -40,16 +42,26 @@ ROOFLINE = Efficiency()
 
 PARAMS = ("exact", "nominal", "streamed")
 KV_SPLIT = ("even", "heads")
+LAYOUTS = ("label", "loaded")
+
+# Bits of one weight in a layer's matrix as an engine loads it, its share of the group's scale and zero point included.
+_LOADED_BITS = {
+    "int4": 4 + (16 + 4) / 128,  # AWQ and GPTQ, groups of 128: see `memory.grouped_weight_bytes`
+    "fp4": 4 + 8 / 16,  # NVFP4, groups of 16 with a scale in FP8
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Deployment:
+class Deployment(Record):
     """One copy of a model on `chips` chips that share every layer.
 
     `weights`, `kv`, `compute`: dtypes of the stored weights, of the cache and of the arithmetic.
     `params`: ``"exact"``; ``"nominal"`` (the 70e9 of the text); ``"streamed"`` (memory holds the exact count, a step
     reads and multiplies only the matmul parameters).
+    `layout`: ``"label"``, where every weight has the size of `weights`; ``"loaded"``, what an engine loads: so are the
+    matrices of the layers, in int4 and fp4 with the scales of their groups; embeddings and norms have at least 16 bits.
     `usable`: share of the memory that weights and cache may fill. [-]
+    `reserve`: of each chip, kept from weights and cache beyond that. [B]
     `kv_split`: ``"even"`` spreads the cache over all chips; ``"heads"`` never splits a KV head, so beyond `kv_heads`
     chips each head is stored more than once.
 
@@ -63,23 +75,29 @@ class Deployment:
     kv: str = "bf16"
     compute: str = "bf16"
     params: str = "exact"
+    layout: str = "label"
     usable: float = 1.0
+    reserve: float = 0.0
     kv_split: str = "even"
     efficiency: Efficiency = ROOFLINE
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, kind in (("model", Model), ("chip", Chip), ("efficiency", Efficiency)):
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(f"{name} must be a {kind.__name__} record, not {shown(getattr(self, name))}.")
-        count("chips", self.chips)
+        object.__setattr__(self, "chips", count("chips", self.chips))
         dtype_bytes(self.weights, "weights")
         dtype_bytes(self.kv, "kv")
         self.chip.rate(self.compute)
         share("usable", self.usable)
-        for name, allowed in (("params", PARAMS), ("kv_split", KV_SPLIT)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}.")
+        finite("reserve", self.reserve)
+        for name, allowed in (("params", PARAMS), ("kv_split", KV_SPLIT), ("layout", LAYOUTS)):
+            word(name, getattr(self, name), allowed)
+        if self.layout == "loaded" and self.params == "nominal":
+            raise ValueError(
+                "params must be exact or streamed for layout 'loaded', which counts matrices, not 'nominal'."
+            )
 
     @cached_property
     def stored_params(self) -> float:
@@ -93,8 +111,26 @@ class Deployment:
 
     @cached_property
     def weight_size(self) -> float:
-        """Bytes of one stored weight, b_w. [B]"""
+        """Bytes of one stored weight by its dtype, b_w. [B]"""
         return dtype_bytes(self.weights)
+
+    @cached_property
+    def stored_bytes(self) -> float:
+        """Weights in memory. [B]"""
+        return self._weight_bytes(self.stored_params)
+
+    @cached_property
+    def step_bytes(self) -> float:
+        """Weights that one decode step reads. [B]"""
+        return self._weight_bytes(self.step_params)
+
+    def _weight_bytes(self, params: float) -> float:
+        """Bytes of so many weights, those of the layers' matrices among them. [B]"""
+        b_w = self.weight_size
+        if self.layout == "label":
+            return params * b_w
+        matrices = self.model.attention_params + self.model.mlp_params
+        return matrices * _LOADED_BITS.get(self.weights, 8 * b_w) / 8 + (params - matrices) * max(2.0, b_w)
 
     @cached_property
     def kv_per_token(self) -> Array:
@@ -110,8 +146,9 @@ class Deployment:
 
     @cached_property
     def memory(self) -> Array:
-        """Bytes that weights and cache may fill, all chips. [B]"""
-        return 1.0 * self.chips * self.chip.memory * self.usable
+        """Bytes that weights and cache may fill, all chips; 0 when the reserve takes more than there is. [B]"""
+        usable = 1.0 * self.chips * self.chip.memory * self.usable
+        return maximum(0.0, usable - self.chips * self.reserve)
 
     @cached_property
     def bandwidth(self) -> Array:

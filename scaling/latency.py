@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scaling._array import Array, maximum, where
-from scaling._checks import flag, nonnegative, share
+from scaling._checks import count, flag, nonnegative, share, word
 from scaling.deployment import Deployment
 from scaling.sharding import collective_time
 
@@ -16,6 +16,13 @@ class StepTime(NamedTuple):
     cache: Array
     collectives: Array = 0.0
     overhead: Array = 0.0
+
+    def without(self, *terms: str) -> "StepTime":
+        """The same step with these terms at 0, as if the chip did that in no time.
+
+        Raises ``ValueError`` for what is no name of a term.
+        """
+        return self._replace(**{word("terms", term, self._fields): 0.0 for term in terms})
 
     @property
     def matmul(self) -> Array:
@@ -58,15 +65,35 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     Source: scaling-book part 8.
     """
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
-    P, b_w, NW, NC = d.step_params, d.weight_size, d.bandwidth, d.flops
+    P, read, NW, NC = d.step_params, d.step_bytes, d.bandwidth, d.flops
     efficiency = d.efficiency
     return StepTime(
-        P * b_w / NW,
+        read / NW,
         2.0 * B * P / NC,
         1.0 * B * S * kv / NW,
         0.0 if efficiency.links is None else collective_time(d, B),
         d.model.layers * efficiency.layer_seconds,
     )
+
+
+def matmul_time(d: Deployment, batch: Array, d_model: Array, d_ff: Array) -> StepTime:
+    """Time of multiplying the batch by one matrix, D x F, spread over all the chips. [s]
+
+    ::
+
+        weights = D F b_w / (N W)    compute = 2 B D F / (N C)
+
+    `batch` B [sequences]
+    `d_model`, `d_ff`: the widths of the matrix, D and F; the deployment's own model is not asked.
+
+    Leaves out reading and writing the activations, and the links: errs low.
+
+    Raises ``ValueError`` for a negative batch or a width below 1.
+    Source: scaling-book part 1, the roofline of a matmul.
+    """
+    B, NW, NC = nonnegative("batch", batch), d.bandwidth, d.flops
+    D, F = count("d_model", d_model), count("d_ff", d_ff)
+    return StepTime(1.0 * D * F * d.weight_size / NW, 2.0 * B * D * F / NC, 0.0)
 
 
 def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, attention: bool = False) -> Array:

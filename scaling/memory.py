@@ -14,11 +14,15 @@ from scaling.units import dtype_bytes
 def weight_bytes(d: Deployment) -> float:
     """Bytes of the weights, whole deployment: ``weights = P b_w``. [B]
 
-    Leaves out quantisation scales and tensors kept in a wider dtype (see `grouped_weight_bytes`), so it errs low for
-    int4. Source: scaling-book part 8.
+    With the deployment's layout ``"loaded"`` b_w is a mean: of the layers in `weights`, scales included,
+    and of the rest in at least 16 bits.
+
+    Leaves out, with the layout ``"label"``, the scales and what is kept in a wider dtype: errs low, for LLaMA 3-70B by
+    3 % in fp8 and by 13 % in int4.
+
+    Source: scaling-book part 8.
     """
-    P, b_w = d.stored_params, d.weight_size
-    return P * b_w
+    return d.stored_bytes
 
 
 def grouped_weight_bytes(
@@ -96,7 +100,7 @@ def min_chips(d: Deployment, batch: Array, context: Array) -> Array:
     """Fewest chips that hold weights and cache: the least N for which this is so. [chips]
 
     ``P b_w + B S kv <= u N M``, among the sizes that model and chip allow (`scaling.deployment.parallel_sizes`); 0 when
-    none does. Only the dtypes, `usable` and `kv_split` of the deployment matter; its own `chips` does not.
+    none does. All of the deployment matters but its own `chips`.
 
     Leaves out what `cache_budget` leaves out: errs low.
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scaling._checks import flag, in_line, label, positive, shown, whole
+from scaling._records import Record
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
+class Model(Record):
     """A dense decoder: gated MLP (three matrices), grouped-query attention, RMSNorm, no biases.
 
     Fields: `layers` L, `d_model` D, `d_ff` F, `q_heads`, `kv_heads` K, `head_dim` H, `vocab` V (all counts);
@@ -37,6 +38,7 @@ class Model:
     date: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         label("Model.name", self.name)
         for name in ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window"):
             object.__setattr__(self, name, whole(f"Model.{name}", getattr(self, name)))

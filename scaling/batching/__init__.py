@@ -10,7 +10,7 @@ p + G - 1 tokens in the cache.
 
 from scaling.batching.policies import POLICIES as POLICIES
 from scaling.batching.records import (
-    KINDS as KINDS,
+    SPAN_KINDS as SPAN_KINDS,
     Request as Request,
     RequestTimes as RequestTimes,
     Span as Span,

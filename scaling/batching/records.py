@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scaling._checks import finite, shown, whole
 
-KINDS = ("prefill", "decode", "mixed", "transfer", "wait", "held")
+SPAN_KINDS = ("prefill", "decode", "mixed", "transfer", "wait", "held")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Request:
 
 
 class Span(NamedTuple):
-    """What one request does from `start` to `end` [s]. `kind` is one of `KINDS`, `request` the place in the list.
+    """What one request does from `start` to `end` [s]. `kind` is one of `SPAN_KINDS`, `request` the place in the list.
 
     ``prefill``: its prompt, or a chunk of it, is processed. ``decode``: it gets a token. ``mixed``: it gets a token, in
     a step that also carries somebody's chunk. ``transfer``: its cache moves. ``wait``: nothing happens to it.

@@ -13,8 +13,8 @@ from scaling._checks import finite, share, shown, whole
 from scaling.batching.policies import PLANS, POLICIES, Job, Limits, Plan, Server
 from scaling.batching.records import Request, RequestTimes, Span, Step, Timeline
 
-StepTime: TypeAlias = Callable[[int, int, int], float]
-TransferTime: TypeAlias = Callable[[int], float]
+StepSeconds: TypeAlias = Callable[[int, int, int], float]
+TransferSeconds: TypeAlias = Callable[[int], float]
 
 _MOST_STEPS = 100_000
 
@@ -23,11 +23,11 @@ def timeline(
     requests: Sequence[Request],
     *,
     policy: str,
-    step_time: StepTime,
+    step_time: StepSeconds,
     max_batch: int,
     pool: float = math.inf,
     chunk: float = 8192,
-    transfer_time: TransferTime | None = None,
+    transfer_time: TransferSeconds | None = None,
     reserve: float = 0.7,
 ) -> Timeline:
     """Who runs when, under one of `POLICIES`. First come, first served: nobody overtakes one that has to wait for room.
@@ -106,8 +106,8 @@ class _Run:
         requests: tuple[Request, ...],
         policy: str,
         limits: Limits,
-        step_time: StepTime,
-        transfer_time: TransferTime | None,
+        step_time: StepSeconds,
+        transfer_time: TransferSeconds | None,
     ) -> None:
         self.requests, self.policy, self.step_time, self.transfer_time = requests, policy, step_time, transfer_time
         self.queue: deque[Job] = deque()

@@ -231,7 +231,7 @@ def test_a_place_kept_is_one_box() -> None:
 
 
 def test_every_kind_has_a_look_of_its_own_that_no_term_has() -> None:
-    assert set(plots.KINDS) == set(batching.KINDS)
+    assert set(plots.KINDS) == set(batching.SPAN_KINDS)
     colours, _, _, labels = zip(*plots.KINDS.values(), strict=True)
     assert len(set(colours)) == len(set(labels)) == len(plots.KINDS)
     assert not set(colours) & {colour for colour, _ in plots.TERMS.values()}

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "scaling"
 
 # Each floor may import from the floors below it and, within a floor, from a group further left.
 FLOORS = (
-    "_array < _checks < units < chips models batching",
+    "_array < _checks _records < units < chips models batching",
     "deployment",
     "memory roofline < sharding < latency",
     "throughput < pareto disaggregation prefix",

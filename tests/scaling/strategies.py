@@ -23,6 +23,7 @@ def made_up_chips(draw: st.DrawFn) -> Chip:
     axes = draw(st.integers(1, 3))
     return Chip(
         name="made up",
+        vendor="NVIDIA",
         memory=memory,
         device_memory=1.07 * memory,
         bandwidth=draw(st.floats(5e11, 2e13)),

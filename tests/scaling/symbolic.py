@@ -108,6 +108,7 @@ _DTYPES = {"int4": "w", "int8": "kv", "bf16": "act", "fp32": "logits"}
 def _chip(number: Callable[[str], Any], rate: str, price: str) -> Chip:
     return Chip(
         name="odd",
+        vendor="NVIDIA",
         memory=number("M"),
         device_memory=number("M"),
         bandwidth=number("W"),

@@ -168,7 +168,8 @@ def test_count_refuses_what_is_no_number(bad: object) -> None:
 
 @pytest.mark.parametrize("good", [1, 8, 4.0, np.array([1, 2, 4])])
 def test_count_passes_the_value_on(good: object) -> None:
-    assert _checks.count("chips", good) is good
+    found = _checks.count("chips", good)
+    assert found is good or (found == good and type(found) is int)
 
 
 @pytest.mark.parametrize("good", [1, 1e-9, 0.5, np.array([0.25, 1.0])])

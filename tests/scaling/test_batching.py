@@ -267,7 +267,7 @@ def test_a_single_request_can_be_later_when_continuous() -> None:
 def test_names_and_kinds() -> None:
     assert POLICIES == ("static", "continuous", "chunked", "disaggregated")
     kinds = {s.kind for policy in POLICIES for s in run([A, B, C], policy, chunk=2).spans}
-    assert kinds == set(batching.KINDS)
+    assert kinds == set(batching.SPAN_KINDS)
     assert Request(prompt=np.int64(3), output=2.0, arrival=1).prompt == 3  # type: ignore[arg-type]
 
 

@@ -137,7 +137,9 @@ def test_bad_price(bad: object) -> None:
 def test_price_may_be_zero_or_unknown() -> None:
     assert replace(TOY_CHIP, price=0).price == 0
     assert math.isnan(
-        Chip(name="x", memory=2, device_memory=3, bandwidth=5, flops={"bf16": 7}, link_bandwidth=11).price
+        Chip(
+            name="x", vendor="other", memory=2, device_memory=3, bandwidth=5, flops={"bf16": 7}, link_bandwidth=11
+        ).price
     )
 
 

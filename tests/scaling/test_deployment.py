@@ -1,5 +1,5 @@
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ def test_defaults() -> None:
     d = Deployment(model=LLAMA3_70B, chip=H100)
     assert (d.chips, d.weights, d.kv, d.compute) == (1, "bf16", "bf16", "bf16")
     assert (d.params, d.usable, d.kv_split, d.efficiency) == ("exact", 1.0, "even", ROOFLINE)
+    assert (d.layout, d.reserve) == ("label", 0)
 
 
 def test_roofline_takes_nothing_off() -> None:
@@ -116,7 +117,10 @@ def test_bad_usable(bad: object) -> None:
     assert str(error.value) == f"usable must be a share above 0 and at most 1, not {bad!r}."
 
 
-@pytest.mark.parametrize(("field", "allowed"), [("params", "exact, nominal, streamed"), ("kv_split", "even, heads")])
+@pytest.mark.parametrize(
+    ("field", "allowed"),
+    [("params", "exact, nominal, streamed"), ("kv_split", "even, heads"), ("layout", "label, loaded")],
+)
 @pytest.mark.parametrize("bad", ["all", "", None, 1, []])
 def test_bad_convention(field: str, allowed: str, bad: object) -> None:
     with pytest.raises(ValueError) as error:
@@ -130,6 +134,51 @@ def test_bad_record(field: str, kind: str, bad: object) -> None:
     with pytest.raises(ValueError) as error:
         replace(TOY, **{field: bad})
     assert str(error.value) == f"{field} must be a {kind} record, not {bad!r}."
+
+
+def test_a_reserve_is_kept_of_each_chip() -> None:
+    kept = replace(TOY, usable=0.5, reserve=3)
+    assert kept.memory == 145_014.5  # 29 x (10007 x 0.5 - 3)
+    assert replace(TOY, reserve=10_006).memory == 29 and replace(TOY, reserve=10_008).memory == 0
+    np.testing.assert_allclose(replace(TOY, reserve=np.array([0, 10_006.0])).memory, [290_203, 29])
+
+
+@pytest.mark.parametrize("bad", [-1, -0.5, math.nan, math.inf, "3 GB", None, True, [3]])
+def test_bad_reserve(bad: object) -> None:
+    with pytest.raises(ValueError) as error:
+        replace(TOY, reserve=bad)  # type: ignore[arg-type]
+    assert str(error.value) == f"reserve must be a finite number of at least 0, not {bad!r}."
+
+
+@pytest.mark.parametrize(
+    ("weights", "stored", "read"),
+    [
+        # 9675 weights in the layers' matrices; 205 others in memory, of which a step multiplies the output table's 85.
+        ("bf16", 19_760, 19_520),  # 2 x 9880, 2 x 9760
+        ("fp32", 39_520, 39_040),
+        ("int8", 10_085, 9_845),  # 9675 + 2 x 205, 9675 + 2 x 85
+        ("fp8", 10_085, 9_845),
+        ("int4", 9675 * 4.15625 / 8 + 410, 9675 * 4.15625 / 8 + 170),  # 20 bits more for each 128
+        ("fp4", 9675 * 4.5 / 8 + 410, 9675 * 4.5 / 8 + 170),  # 8 bits more for each 16
+    ],
+)
+def test_loaded_weights_by_hand(weights: str, stored: float, read: float) -> None:
+    d = replace(TOY, weights=weights, layout="loaded", params="streamed")
+    assert (d.stored_bytes, d.step_bytes) == (stored, read)
+    assert replace(d, params="exact").step_bytes == stored
+
+
+def test_a_label_is_parameters_times_the_size() -> None:
+    assert TOY.stored_bytes == TOY.step_bytes == 4940
+    assert replace(TOY, params="streamed").step_bytes == 4880
+    assert replace(TOY, params="nominal").stored_bytes == 3959.5
+
+
+def test_nominal_weights_have_no_layout() -> None:
+    with pytest.raises(
+        ValueError, match=r"^params must be exact or streamed for layout 'loaded', .*, not 'nominal'\.$"
+    ):
+        replace(TOY, params="nominal", layout="loaded")
 
 
 @pytest.mark.parametrize("field", ["bandwidth", "flops", "links"])
@@ -148,8 +197,5 @@ def test_bad_layer_seconds(bad: object) -> None:
 
 
 @pytest.mark.parametrize("record", [TOY, TOY_CHIP, TOY_MODEL, MEASURED], ids=lambda r: type(r).__name__)
-def test_records_are_frozen_take_keywords_and_are_themselves_alone(record: Any) -> None:
+def test_records_are_frozen_and_take_keywords(record: Any) -> None:
     records.check(record)
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
-    assert type(record)(**values) != record  # so that a record with arrays in it can be compared and be a key
-    assert {record: 1}[record] == 1

@@ -251,6 +251,15 @@ DERIVED = [
     # Times
     _d(latency.decode_step, "B S", lambda t: t.terms()),
     _d(latency.decode_step, lambda w: latency.decode_step(w.d, w.B, w.S).total, lambda t: t.total),
+    _d(
+        latency.matmul_time,
+        "B D F",
+        lambda t: {
+            "weights": s.D * s.F * s.b_w / (s.N * s.W * (s.share_W if t.measured else 1)),
+            "compute": product_flop(s.B, s.D, s.F) / (s.N * s.C * (s.share_C if t.measured else 1)),
+            **dict.fromkeys(("cache", "collectives", "overhead"), sp.Integer(0)),
+        },
+    ),
     _d(latency.prefill_time, "S", lambda t: PROMPT / (s.N * s.C * (s.share_C if t.measured else 1))),
     _d(latency.prefill_time, on(latency.prefill_time, "S", mfu="MFU"), lambda t: PROMPT / (s.N * s.C * s.MFU)),
     _d(

@@ -186,6 +186,7 @@ RECORDS: dict[str, Callable[[World], Any]] = {
     "shape": lambda w: (8, 8),
 }
 POOLS = {"sglang_pool", "mini_sglang_pool", "vllm_pool", "megatron_pool", "pool_from_bytes"}
+ZERO = {"matmul_time": ("cache", "collectives", "overhead")}  # terms that a matmul alone does not have
 NO_FRACTION = {"megatron_pool", "pool_from_bytes"}
 ROUNDED = {"max_batch", "best_batch", "largest_batch", "replicas_for", "prefill_chips"}  # to a whole number
 # Norms and biases do not grow with the widths that the test makes larger: three parameters in a hundred thousand.
@@ -266,7 +267,7 @@ def computed(path: str, world: World, everything: bool, options: dict[str, Any])
 def parts(formula: Formula, value: Any) -> list[tuple[str, str, float]]:
     """Name, unit and value of the result, or of each of its fields."""
     if formula.result:
-        without = {"fraction", "minimum_fraction"} if formula.short in NO_FRACTION else set()
+        without = {"fraction", "minimum_fraction"} if formula.short in NO_FRACTION else ZERO.get(formula.short, ())
         flat = [(name, unit, getattr(value, name)) for name, unit in formula.units.items() if name not in without]
         return [(name, unit, float(one[-1] if isinstance(one, tuple) else one)) for name, unit, one in flat]
     return [("", formula.unit, float(value))]

@@ -6,7 +6,7 @@ import pytest
 
 from scaling.chips import TPU_V5E
 from scaling.deployment import Deployment
-from scaling.latency import StepTime, decode_step, prefill_time
+from scaling.latency import StepTime, decode_step, matmul_time, prefill_time
 from scaling.models import LLAMA3_70B
 from scaling.units import ms
 from tests.scaling.toys import MEASURED, TOY
@@ -59,6 +59,31 @@ def test_streamed_parameters_by_hand() -> None:
 
 def test_copies_of_kv_heads_are_read() -> None:
     assert decode_step(replace(TOY, kv_split="heads"), 31, 41).cache == pytest.approx(14.5 * CACHE, rel=1e-12)
+
+
+def test_matmul_time_by_hand() -> None:
+    """11 x 13 weights of half a byte over 29261 B/s, and 2 FLOP for each weight and sequence over 116029 FLOP/s."""
+    one = matmul_time(TOY, 3, 11, 13)
+    assert one == StepTime(71.5 / 29_261, 858 / 116_029, 0.0)
+    assert one.total == one.matmul == 858 / 116_029 and one.bound == "compute"
+    assert matmul_time(replace(TOY, efficiency=MEASURED), 3, 11, 13).weights == 71.5 / 14_630.5
+    np.testing.assert_array_equal(matmul_time(TOY, np.array([3, 0]), 11, 13).compute, [858 / 116_029, 0])
+
+
+def test_a_step_without_terms() -> None:
+    step = StepTime(2, 3, 5, 7, 11)
+    assert step.without("compute") == StepTime(2, 0, 5, 7, 11)
+    assert step.without("weights", "cache") == StepTime(0, 3, 0, 7, 11)
+    assert step.without() == step
+    assert step.without("compute").total == 25  # 2 + 5 + 7 + 11
+
+
+@pytest.mark.parametrize("bad", ["total", "flops", "", None, 3, ["compute"]])
+def test_only_a_term_can_be_left_out(bad: object) -> None:
+    with pytest.raises(ValueError) as error:
+        StepTime(2, 3, 5).without(bad)  # type: ignore[arg-type]
+    said = f"terms must be one of weights, compute, cache, collectives, overhead, not {bad!r}."
+    assert str(error.value) == said
 
 
 @pytest.mark.parametrize("term", StepTime._fields)

@@ -52,6 +52,7 @@ BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
     "decode_step.collectives": lambda d, B, S, G, x: decode_step(d, B, S).collectives,
     "decode_step.matmul": lambda d, B, S, G, x: decode_step(d, B, S).matmul,
     "decode_step.total": lambda d, B, S, G, x: decode_step(d, B, S).total,
+    "matmul_time.compute": lambda d, B, S, G, x: latency.matmul_time(d, B, d.model.d_model, d.model.d_ff).compute,
     "prefill_time": lambda d, B, S, G, x: prefill_time(d, S),
     "prefill_time, mfu": lambda d, B, S, G, x: prefill_time(d, S, mfu=x),
     "prefill_time, attention": lambda d, B, S, G, x: prefill_time(d, S, attention=True),

@@ -19,6 +19,7 @@ from scaling.models import Model
 
 TOY_CHIP = Chip(
     name="toy",
+    vendor="NVIDIA",
     memory=10_007,
     device_memory=10_009,
     bandwidth=1_009,
