@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 from scaling._checks import shown
 from scaling.deployment import ROOFLINE, Deployment
-from scaling.engines.finding import ENGINES, FLAGS, LATENCY, MEMORY, PREFILL, THROUGHPUT, Finding as Finding, said
 from scaling.engines.metrics import Metrics
+from scaling.engines.rules import Engine
+from scaling.engines.sglang import SGLANG
+from scaling.engines.vllm import VLLM
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import weight_bytes
 from scaling.throughput import balanced_batch, plateau
+from scaling.units import ms
+
+# Chapters that explain a finding.
+MEMORY, LATENCY, THROUGHPUT = "02_memory.ipynb", "03_latency.ipynb", "04_throughput.ipynb"
+PREFILL, SERVING = "07_prefill_disaggregation.ipynb", "09_sglang.ipynb"
 
 # Thresholds. Each says how far from its bound a value may lie for reasons that the roofline leaves out.
 
@@ -37,6 +44,36 @@ FEW_HITS, LONG_PROMPT = 0.05, 1024
 BEATEN = 0.95
 
 
+class Finding(NamedTuple):
+    """One thing that stands out: a `measured` value and the `bound` it is set against, both in `unit`; what to do.
+
+    `advice` is one sentence, `see` the file of the chapter, `severity` how far the value is beyond its threshold.
+    """
+
+    what: str
+    measured: float
+    bound: float
+    unit: str
+    advice: str
+    see: str
+    severity: float
+
+    def __str__(self) -> str:
+        numbers = ""
+        if not math.isnan(self.measured):
+            numbers = f": {in_words(self.measured, self.unit)} against {in_words(self.bound, self.unit)}"
+        return f"{self.what}{numbers}. {self.advice} (See {self.see}.)"
+
+
+def in_words(value: float, unit: str) -> str:
+    """A value with its unit, for a sentence."""
+    if unit == "s":
+        return f"{value:.3g} s" if value >= 1 else f"{value / ms:.3g} ms"
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f} {unit}"
+
+
 class _View(NamedTuple):
     """A page as one replica of the deployment sees it, at the roofline."""
 
@@ -46,8 +83,9 @@ class _View(NamedTuple):
     context: float
     step: float
 
-    def flag(self, name: str) -> str:
-        return FLAGS[self.m.engine][name]
+    @property
+    def engine(self) -> Engine:
+        return SGLANG if self.m.engine == "sglang" else VLLM
 
     @property
     def pool(self) -> float | None:
@@ -70,7 +108,11 @@ class _View(NamedTuple):
     @property
     def more_memory(self) -> str:
         narrow = self.d.kv_per_token <= self.d.model.kv_bytes_per_token("fp8") * self.d.kv_copies
-        return "use more chips" if narrow else f"store the cache in FP8 ({self.flag('kv')}), or use more chips"
+        return (
+            "use more chips"
+            if narrow
+            else f"store the cache in FP8 ({self.engine.cache} {self.engine.kv_word('fp8')}), or use more chips"
+        )
 
 
 def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
@@ -155,7 +197,7 @@ def _retracted(v: _View) -> Finding | None:
     if share < RETRACTED:
         return None
     advice = (
-        f"The pool runs full, and requests that lose their cache are processed again: lower {v.flag('cap')} below "
+        f"The pool runs full, and requests that lose their cache are processed again: lower {v.engine.cap} below "
         f"{max(1.0, v.batch):,.0f}, or {v.more_memory}."
     )
     return Finding("Requests thrown out of the cache", share, 0.0, "share", advice, MEMORY, share / RETRACTED)
@@ -167,7 +209,7 @@ def _full(v: _View) -> Finding | None:
         return None
     advice = (
         f"Memory limits the batch to about {v.room:,.0f} sequences of the present length, and {waiting:,.0f} requests "
-        f"wait: {v.more_memory}, or raise {v.flag('memory')} if memory stays free."
+        f"wait: {v.more_memory}, or raise {v.engine.memory} if memory stays free."
     )
     severity = usage / FULL_POOL + waiting / max(1.0, v.m.running or 0.0)
     return Finding("Use of the KV pool", usage, 1.0, "share", advice, MEMORY, severity)
@@ -180,7 +222,7 @@ def _queue(v: _View) -> Finding | None:
     balanced = float(balanced_batch(v.d))
     though = "" if v.m.cache_usage is None else " though the pool has room for more"
     advice = (
-        f"They wait{though}: raise {v.flag('cap')} if it is reached; if not, prefill does not keep up, and needs more "
+        f"They wait{though}: raise {v.engine.cap} if it is reached; if not, prefill does not keep up, and needs more "
         "chips, fewer tokens or servers of its own."
     )
     if v.batch >= balanced:
@@ -206,7 +248,7 @@ def _first_token(v: _View) -> Finding | None:
     why = "Prefill is slow, or waits for decode steps"
     if v.m.queue is not None and v.m.queue.count:
         if v.m.queue.mean > ttft.mean / 2:
-            why = f"{said(v.m.queue.mean, 's')} of it are spent in the queue"
+            why = f"{in_words(v.m.queue.mean, 's')} of it are spent in the queue"
     elif v.m.waiting:
         why = "Requests wait in the queue"
     advice = f"{why}: give prefill more chips or servers of its own, or find more of the prompts in the prefix cache."
@@ -219,9 +261,9 @@ def _hits(v: _View) -> Finding | None:
         return None
     advice = (
         "Hardly any of the long prompts is found in the prefix cache: put first what they share, and see that "
-        f"{v.flag('prefix')}."
+        f"{v.engine.prefix}."
     )
-    return Finding("Prompt tokens found in the cache", rate, 1.0, "share", advice, ENGINES, slow.severity / 2)
+    return Finding("Prompt tokens found in the cache", rate, 1.0, "share", advice, SERVING, slow.severity / 2)
 
 
 def _token(v: _View) -> Finding | None:
@@ -229,14 +271,14 @@ def _token(v: _View) -> Finding | None:
         return None
     median, see = v.m.tpot.quantile(0.5) if v.m.tpot is not None else math.nan, LATENCY
     advice = (
-        f"All steps are slow, which memory does not explain: see that {v.flag('graphs')} and that the links are those "
+        f"All steps are slow, which memory does not explain: see that {v.engine.graphs} and that the links are those "
         "described, or try fewer ways of tensor parallelism."
     )
     if median <= v.tpot / SLOW_STEP:
         see = PREFILL
         advice = (
-            f"The median is {said(median, 's')}, so it is single steps that are held up, as by prefill between them: "
-            f"try {v.flag('chunk')}."
+            f"The median is {in_words(median, 's')}, so it is single steps that are held up, as by prefill between "
+            f"them: try {v.engine.mixed}."
         )
     at = f" at {v.batch:,.0f} sequences of {v.context:,.0f} tokens" if v.context else ""
     return Finding(f"Time per output token, mean{at}", v.tpot, v.step, "s", advice, see, v.tpot / v.step / SLOW_STEP)
@@ -248,7 +290,7 @@ def _batch(v: _View) -> Finding | None:
     if v.batch > OVER_BALANCE * balanced:
         advice = (
             "Arithmetic takes longer than reading the weights, and more sequences only wait for each other: lower "
-            f"{v.flag('cap')} to {math.ceil(balanced):,} and add replicas."
+            f"{v.engine.cap} to {math.ceil(balanced):,} and add replicas."
         )
         severity = v.batch / (OVER_BALANCE * balanced)
         return Finding("Running batch", v.batch, balanced, "sequences", advice, THROUGHPUT, severity)
@@ -264,7 +306,7 @@ def _batch(v: _View) -> Finding | None:
 def _nothing(v: _View) -> Finding:
     measured = math.nan if v.tpot is None or not v.batch else v.tpot
     advice = "What the page tells lies no further from its bound than usual: keep it to compare with."
-    return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, ENGINES, 0.0)
+    return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, SERVING, 0.0)
 
 
 _LOOKS: tuple[Callable[[_View], Finding | None], ...] = (

@@ -2,16 +2,14 @@
 
 import math
 
-from scaling._checks import positive
+from scaling._array import Array, maximum
+from scaling._checks import positive, whole
 from scaling.deployment import Deployment
-from scaling.engines import options
-from scaling.engines.command import Command, Option
-from scaling.engines.pool import megatron_pool as kv_pool
-from scaling.engines.rules import Engine, check, checkpoint_of, context_in, gb, path_in, running_cap, sized
+from scaling.engines.command import Command, Flag, command_of
+from scaling.engines.pool import KvPool, filled, pool_from_bytes
+from scaling.engines.rules import Engine, checkpoint_of, context_in, gb, path_in, refuse_unsupported, running_cap, sized
 from scaling.memory import weight_bytes
 from scaling.units import GiB
-
-__all__ = ["MEGATRON", "kv_pool", "launch_command"]
 
 BUFFER = 40 * GiB
 _SERVER = "examples/inference/launch_inference_server.py"
@@ -20,9 +18,13 @@ MEGATRON = Engine(
     name="Megatron-LM",
     version="core 0.20.0 dev at d98e8a64ddf3",
     date="2026-08-22",
-    weights=("bf16",),
-    kv={},
+    program=("torchrun",),
+    port=5000,
     nvidia=True,
+    weights=("bf16",),
+    ways="--tensor-model-parallel-size",
+    memory="--inference-dynamic-batching-buffer-size-gb",
+    cap="--inference-dynamic-batching-max-requests",
 )
 
 
@@ -39,54 +41,56 @@ def launch_command(
 ) -> Command:
     """The command that starts Megatron-LM's dynamic server, to be run in its repository, with a reason for each flag.
 
-    `checkpoint`: folder of the weights in Megatron's own format. `model_path`: where the tokenizer comes from.
+    `checkpoint`: folder of the weights in Megatron's own format.
+    `model_path`: where the tokenizer comes from.
     `context`: tokens that a sequence may grow to; the cap on running sequences follows from it. [tokens]
-    `max_step`: longest decode step allowed, the TPOT limit. [s] `max_running`: a cap of one's own. [sequences]
+    `max_running`: a cap of one's own. [sequences]
+    `max_step`: longest decode step allowed, the TPOT limit. [s]
     `buffer`: of the KV cache on each GPU; if not given, what the deployment's `usable` leaves beside the weights, or,
     where that is 1, Megatron's own 40 GiB. [B]
 
     Raises ``ValueError`` that says what to change if the server would not start with this deployment.
     Source: Megatron-LM at d98e8a64ddf3; tests/data/engine_flags.json.
     """
-    check(MEGATRON, d)
-    tokenizer = checkpoint_of(d, model_path, quantized=False)
-    load = path_in("checkpoint", checkpoint)
+    refuse_unsupported(MEGATRON, d)
+    tokenizer, load = checkpoint_of(d, model_path, quantized=False), path_in("checkpoint", checkpoint)
     run, size = _with_buffer(d, context, buffer)
-    S, cap = context_in(d, context) or d.model.context_window, running_cap(run, context, max_running, max_step)
-    flags = [
-        Option("--nproc-per-node", str(d.chips), "one process for each GPU, which python alone does not start"),
-        Option(_SERVER),
-        Option("--load", load),
-        Option("--use-checkpoint-args", None, "takes the shape of the model from the checkpoint"),
-        Option("--bf16"),
-        *options.ways("--tensor-model-parallel-size", run),
-        Option("--tokenizer-type", "HuggingFaceTokenizer"),
-        Option("--tokenizer-model", tokenizer),
-        Option("--micro-batch-size", "1", "asked for by the parser, which training shares, and without effect here"),
-        Option("--inference-max-seq-length", str(S), f"no sequence grows beyond it, 2,560 by default, {_window(d)}"),
-    ]
-    if size != BUFFER or buffer is not None:
-        beside = f"beside {gb(weight_bytes(d) / d.chips)} of weights, 40 by default"
-        why = f"{size / GiB:.4g} GiB of KV cache on each GPU, {beside}"
-        flags.append(Option("--inference-dynamic-batching-buffer-size-gb", f"{size / GiB:.6g}", why))
-    if cap:
-        flags.append(Option("--inference-dynamic-batching-max-requests", str(cap.sequences), cap.why))
-    return Command(
-        engine=MEGATRON.name,
-        version=MEGATRON.version,
-        date=MEGATRON.date,
+    return command_of(
+        MEGATRON,
+        run,
         # Before Blackwell, Megatron refuses to start tensor parallelism without this.
-        program=("env", "CUDA_DEVICE_MAX_CONNECTIONS=1", "torchrun") if d.chips > 1 else ("torchrun",),
-        options=(*flags, *options.listening(None, port, 5000)),
-        notes=(
-            *options.notes(d),
-            "to be run in the Megatron-LM repository, on a checkpoint converted to its own format",
-        ),
+        program=("env", "CUDA_DEVICE_MAX_CONNECTIONS=1", *MEGATRON.program) if run.chips > 1 else (),
+        first=[
+            Flag("--nproc-per-node", str(run.chips), "one process for each GPU, which python alone does not start"),
+            Flag(_SERVER),
+            Flag("--load", load),
+            Flag("--use-checkpoint-args", None, "takes the shape of the model from the checkpoint"),
+            Flag("--bf16"),
+        ],
+        memory=[
+            Flag("--tokenizer-type", "HuggingFaceTokenizer"),
+            Flag("--tokenizer-model", tokenizer),
+            Flag("--micro-batch-size", "1", "asked for by the parser, which training shares, and without effect here"),
+            _longest(d, context),
+            *([_buffer(d, size)] if size != BUFFER or buffer is not None else []),
+        ],
+        cap=running_cap(run, context, max_running, max_step),
+        port=port,
+        notes=["to be run in the Megatron-LM repository, on a checkpoint converted to its own format"],
     )
 
 
-def _window(d: Deployment) -> str:
-    return f"{d.model.name} was made for {d.model.context_window:,}"
+def _longest(d: Deployment, context: int | None) -> Flag:
+    """Always written, since Megatron's own 2,560 is no model's."""
+    why = f"2,560 by default, {d.model.name} was made for {d.model.context_window:,}"
+    longest = context_in(d, context) or d.model.context_window
+    return Flag("--inference-max-seq-length", str(longest), f"no sequence grows beyond it, {why}")
+
+
+def _buffer(d: Deployment, size: float) -> Flag:
+    beside = f"beside {gb(weight_bytes(d) / d.chips)} of weights, 40 by default"
+    why = f"{size / GiB:.4g} GiB of KV cache on each GPU, {beside}"
+    return Flag(MEGATRON.memory, f"{size / GiB:.6g}", why)
 
 
 def _with_buffer(d: Deployment, context: int | None, buffer: float | None) -> tuple[Deployment, float]:
@@ -94,6 +98,7 @@ def _with_buffer(d: Deployment, context: int | None, buffer: float | None) -> tu
     each, M = weight_bytes(d) / d.chips, d.chip.memory
     if buffer is None and d.usable < 1:
         sized(d, d.usable, context, knob="usable")
+        # Rounded down to a tenth of a GiB, so that the flag is short and never more than there is.
         size = math.floor((d.usable * M - each) / GiB * 10) / 10 * GiB
     else:
         size = BUFFER if buffer is None else float(positive("buffer", buffer))
@@ -104,3 +109,33 @@ def _with_buffer(d: Deployment, context: int | None, buffer: float | None) -> tu
             f"not {size / GiB:.4g} GiB: give buffer, or a deployment with usable below 1 that it follows from."
         )
     return sized(d, (each + size) / M, context), size
+
+
+def megatron_pool(
+    d: Deployment,
+    *,
+    buffer: Array = 40 * GiB,
+    block_size: int = 256,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Tokens in Megatron's pool, a buffer of fixed size, of which one block is kept as a dummy. [tokens]
+
+    ::
+
+        tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
+
+    `buffer`: ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
+    [B per chip] `block_size`: of a page. [tokens] The cache is kept in the dtype of the parameters: set `kv` to it.
+
+    Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
+
+    Raises ``ValueError`` for nonsense.
+    Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
+    """
+    size, block = positive("buffer", buffer), whole("block_size", block_size)
+    pool = pool_from_bytes(d, size, page_size=block, context=context, token_bytes=token_bytes)
+    return filled(d, pool, maximum(2, pool.pages) - 1)
+
+
+kv_pool = megatron_pool

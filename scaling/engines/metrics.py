@@ -1,11 +1,62 @@
 """What an engine says of itself: the Prometheus text of its metrics page, read into names that all engines share."""
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from sys import float_info
 
 from scaling._checks import in_line, shown
-from scaling.engines.series import Histogram as Histogram, Labels, Series, read_series, split_bound
+
+_HOW = (
+    "get it with `curl http://127.0.0.1:30000/metrics` from SGLang started with --enable-metrics, or with "
+    "`curl http://127.0.0.1:8000/metrics` from vLLM"
+)
+
+# A page of a hundred replicas is as long as this, and no label comes near such a line: the parser takes a time that
+# grows with the square of a line, so that with these bounds no text takes a second.
+_LONGEST_TEXT, _LONGEST_LINE = 2**20, 20_000
+_MOST = 1e18  # no server has counted so far: a larger value is none
+
+Labels = frozenset[tuple[str, str]]
+# The values of one metric, by the labels that tell its series apart.
+Series = Mapping[Labels, float]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Observations by upper bound: `buckets` of (bound, observations up to it), the last bound infinite.
+
+    `count` observations with the sum `sum`, in the unit of the metric: seconds for latencies.
+    """
+
+    buckets: tuple[tuple[float, float], ...]
+    count: float
+    sum: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of the observations; exact, whatever the buckets. NaN without observations."""
+        return self.sum / self.count if self.count else math.nan
+
+    def quantile(self, q: float) -> float:
+        """Value that a share `q` of the observations does not exceed, as Prometheus' ``histogram_quantile`` has it.
+
+        Observations count as evenly spread within a bucket, whose width is the error. Beyond the last finite bound it
+        is that bound; NaN without observations.
+
+        Raises ``ValueError`` for a share outside 0 to 1.
+        """
+        if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 <= q <= 1:
+            raise ValueError(f"q must be a share of 0 to 1, not {shown(q)}.")
+        if not self.count or len(self.buckets) < 2:
+            return math.nan
+        rank, start, below = q * self.count, min(0.0, self.buckets[0][0]), 0.0
+        for bound, up_to in self.buckets[:-1]:
+            if up_to >= rank and up_to > below:
+                return start + (bound - start) * (rank - below) / (up_to - below)
+            start, below = bound, up_to
+        return start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +94,15 @@ class Metrics:
     @property
     def mean_context(self) -> float | None:
         """Tokens that a running request has in the cache, on average now; None if the page does not tell."""
-        held = self.cached_tokens_in_step
-        if not held:
-            held = self.used_tokens or _times(self.cache_usage, self.pool_tokens)
-        return _over(held, self.running)
+        held = self.cached_tokens_in_step or self.used_tokens
+        if not held and self.cache_usage is not None and self.pool_tokens is not None:
+            held = self.cache_usage * self.pool_tokens
+        return _ratio(held, self.running)
 
     @property
     def mean_prompt(self) -> float | None:
         """Prompt tokens of a request, on average since the start."""
-        return _over(self.prompt_tokens, self.requests)
+        return _ratio(self.prompt_tokens, self.requests)
 
 
 # Newest name first: a page is read by the first of them that it has.
@@ -80,8 +131,6 @@ _HISTOGRAMS = {
     "queue": ("queue_time_seconds", "request_queue_time_seconds"),
 }
 _USAGE = ("token_usage", "kv_cache_usage_perc", "gpu_cache_usage_perc")
-_MOST = 1e18  # no server has counted so far: a larger value is none
-
 # Cached prompt tokens, and the prompt tokens they are a share of.
 _HITS = (
     ("cached_tokens_total", "prompt_tokens_total"),
@@ -102,7 +151,7 @@ def read_metrics(text: str | bytes, *, model: str | None = None) -> Metrics:
     Raises ``ValueError`` that says what was given instead of a whole page, and how to get one; ``ImportError`` without
     the package prometheus_client. Source: SGLang 0.5.23 and vLLM 0.33.0, with the older names.
     """
-    engine, found = read_series(text)
+    engine, found = _series_of(text)
     model = _the_model(found.values(), model)
     page = _Page({name: _of_model(series, model) for name, series in found.items()})
     out: dict[str, float | Histogram | None] = {}
@@ -113,31 +162,82 @@ def read_metrics(text: str | bytes, *, model: str | None = None) -> Metrics:
     out["prefix_hit_rate"] = page.hit_rate()
     out["pool_tokens"] = page.pool_in_labels() if out["pool_tokens"] is None else out["pool_tokens"]
     if all(value is None for value in out.values()):
-        names = ", ".join(sorted(found))
-        raise ValueError(
-            f"text must hold a metric that is known of {engine}, such as running requests, not {shown(names)}."
-        )
+        names = shown(", ".join(sorted(found)))
+        raise ValueError(f"text must hold a metric that is known of {engine}, such as running requests, not {names}.")
     return Metrics(engine=engine, model=model, replicas=page.replicas(), **out)  # type: ignore[arg-type]
+
+
+# From text to values by name and labels -------------------------------------------------------------------------------
+
+# Some collectors write an underscore for the colon.
+_ENGINE = re.compile("(sglang|vllm)[:_]")
+
+
+def _series_of(text: str | bytes) -> tuple[str, dict[str, Series]]:
+    """The engine, and its metrics by name without the prefix. Lines of anything else on the page are left out."""
+    page = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else text
+    if not isinstance(page, str) or not page.strip():
+        raise _refused(shown(page))
+    if len(page) > _LONGEST_TEXT:
+        raise _refused(f"a text of {len(page):,} characters")
+    found: dict[str, dict[Labels, float]] = {}
+    engines = set()
+    for line in map(str.strip, page.removeprefix("\ufeff").split("\n")):
+        if engine := _ENGINE.match(line):
+            name, labels, value = _sample(line)
+            engines.add(engine[1])
+            series = found.setdefault(name[engine.end() :], {})
+            if labels in series:
+                raise _refused(f"two pages together: the line {_start(line)} is there twice")
+            series[labels] = value
+    if not engines:
+        raise _refused(f"a text without a metric of SGLang or vLLM, which starts with {_start(page)}")
+    if len(engines) > 1:
+        raise ValueError("text must be the metrics page of one server, not those of SGLang and vLLM together.")
+    return engines.pop(), dict(found)
+
+
+def _sample(line: str) -> tuple[str, Labels, float]:
+    """Name, labels and value of one line."""
+    try:
+        from prometheus_client.parser import text_string_to_metric_families
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "read_metrics needs the package prometheus_client: install it with pip install prometheus-client."
+        ) from error
+    if len(line) > _LONGEST_LINE:
+        raise _refused(f"a text with a line of {len(line):,} characters, {_start(line)}")
+    try:
+        ((sample,),) = (family.samples for family in text_string_to_metric_families(line + "\n"))
+        value = math.inf if abs(sample.value) > float_info.max else float(sample.value)
+        return sample.name, frozenset(sample.labels.items()), value
+    except Exception:  # whatever the parser trips over, the line is not one of a metrics page
+        raise _refused(f"a text that is damaged or cut off in the line {_start(line)}") from None
+
+
+def _refused(given: str) -> ValueError:
+    return ValueError(f"text must be the whole metrics page of an engine, not {given}: {_HOW}.")
+
+
+def _start(text: str) -> str:
+    return repr(in_line(text.strip().partition("\n")[0], 40))
+
+
+# From values by name and labels to what the server does ---------------------------------------------------------------
 
 
 def _the_model(pages: Iterable[Series], wanted: str | None) -> str | None:
     names = {value for series in pages for labels in series for key, value in labels if key == "model_name"}
+    few = ", ".join(in_line(name, 40) or "''" for name in sorted(names)[:4]) + (", ..." if len(names) > 4 else "")
     if wanted is not None and wanted not in names:
-        raise ValueError(f"model must be one that the page names, {_listed(names)}, not {shown(wanted)}.")
+        raise ValueError(f"model must be one that the page names, {few or 'which names none'}, not {shown(wanted)}.")
     if wanted is None and len(names) > 1:
-        raise ValueError(f"model must be given for a page with several: {_listed(names)}.")
+        raise ValueError(f"model must be given for a page with several: {few}.")
     return wanted or next(iter(names), None)
 
 
-def _listed(names: set[str]) -> str:
-    said = ", ".join(in_line(name, 40) or "''" for name in sorted(names)[:4])
-    return said + (", ..." if len(names) > 4 else "") if names else "which names none"
-
-
 def _of_model(series: Series, model: str | None) -> Series:
-    return {
-        labels: value for labels, value in series.items() if all(k != "model_name" or v == model for k, v in labels)
-    }
+    return {labels: value for labels, value in series.items() if dict(labels).get("model_name", model) == model}
 
 
 def _part(labels: Labels) -> Labels:
@@ -145,16 +245,20 @@ def _part(labels: Labels) -> Labels:
     return frozenset((k, v) for k, v in labels if k != "pid" and (not k.endswith("_rank") or k.endswith("dp_rank")))
 
 
-def _replica(labels: Labels) -> Labels:
-    return frozenset((k, v) for k, v in labels if k == "engine" or k.endswith("dp_rank"))
-
-
-def _times(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a * b
-
-
-def _over(a: float | None, b: float | None) -> float | None:
+def _ratio(a: float | None, b: float | None) -> float | None:
     return a / b if a is not None and b and a <= _MOST * b else None
+
+
+def _bounds(series: Series) -> dict[Labels, dict[float, float]]:
+    """Observations by upper bound, for the labels of a series without the bound."""
+    found: dict[Labels, dict[float, float]] = {}
+    for labels, value in series.items():
+        bound = dict(labels).get("le", "")
+        try:
+            found.setdefault(labels - {("le", bound)}, {})[float(bound)] = value
+        except ValueError:
+            raise _refused(f"a text with a histogram bound {shown(bound)}") from None
+    return found
 
 
 class _Page:
@@ -174,65 +278,59 @@ class _Page:
                 return parts
         return {}
 
+    def counter(self, names: Iterable[str]) -> float | None:
+        """The parts added up."""
+        parts = self.parts(names)
+        return sum(parts.values()) if parts else None
+
     def gauge(self, names: Iterable[str], combine: Callable[[Iterable[float]], float]) -> float | None:
         """The parts combined. With priorities, SGLang states the total under the empty one and then each of them."""
         parts = self.parts(names)
         total = {labels: value for labels, value in parts.items() if ("priority", "") in labels}
         return combine((total or parts).values()) if parts else None
 
-    def counter(self, names: Iterable[str]) -> float | None:
-        parts = self.parts(names)
-        return sum(parts.values()) if parts else None
-
     def hit_rate(self) -> float | None:
         """Since the start, from the counters; that of the last report if the page has nothing better."""
-        for hits, asked in _HITS:
-            rate = _over(self.counter((hits,)), self.counter((asked,)))
-            if rate is not None:
-                return min(1.0, rate)  # read while it counts, a page may have more hits than questions
-        last = self.gauge(_LAST_HIT_RATE, max)
-        return None if last is None else min(1.0, last)
+        rates = (_ratio(self.counter((hits,)), self.counter((asked,))) for hits, asked in _HITS)
+        rate = next((rate for rate in rates if rate is not None), self.gauge(_LAST_HIT_RATE, max))
+        return None if rate is None else min(1.0, rate)  # read while it counts, a page may have more hits than prompts
 
     def pool_in_labels(self) -> float | None:
         """Where vLLM states the size of its pool."""
-        sizes: dict[Labels, float] = {}
-        for labels in self.found.get("cache_config_info", {}):
-            said = dict(labels)
-            try:
-                tokens = float(said.get("kv_cache_size_tokens", "nan"))
-                if math.isnan(tokens):
-                    tokens = float(said["num_gpu_blocks"]) * float(said["block_size"])
+        sizes = []
+        for labels in map(dict, self.found.get("cache_config_info", {})):
+            try:  # of hybrid models the product is not the size
+                sizes.append(
+                    float(
+                        labels.get("kv_cache_size_tokens") or int(labels["num_gpu_blocks"]) * int(labels["block_size"])
+                    )
+                )
             except (KeyError, ValueError):
                 continue
-            if 0 < tokens <= _MOST:
-                sizes[_replica(labels)] = tokens
-        return sum(sizes.values()) if sizes else None
+        return sum(sizes) if sizes else None
 
     def replicas(self) -> int:
         """How many data-parallel parts speak."""
         parts = self.parts(_GAUGES["running"]) or self.parts(_USAGE)
-        return max(1, len({_replica(labels) for labels in parts}))
+        return max(1, len({frozenset(item for item in labels if item[0] != "priority") for labels in parts}))
 
     def histogram(self, names: Iterable[str]) -> Histogram | None:
-        """The first of these histograms that has observations: per part the rank that saw most, the parts added up."""
-        empty: Histogram | None = None
-        for name in names:
-            series: dict[Labels, dict[float, float]] = {}
-            for labels, value in self.found.get(f"{name}_bucket", {}).items():
-                rest, bound = split_bound(labels)
-                if bound is not None and not math.isnan(bound):
-                    series.setdefault(rest, {})[bound] = value
-            parts: dict[Labels, tuple[dict[float, float], float]] = {}
-            for labels, buckets in series.items():
-                seen, whole = buckets[math.inf], all(0 <= value <= _MOST for value in buckets.values())
-                if whole and (_part(labels) not in parts or seen > parts[_part(labels)][0][math.inf]):
-                    parts[_part(labels)] = buckets, self.found[f"{name}_sum"][labels]
-            if parts:
-                added = _added(list(parts.values()))
-                if added.count:
-                    return added
-                empty = empty or added
-        return empty
+        """The first of these histograms that has observations."""
+        every = [found for name in names if (found := self._histogram(name))]
+        return next((found for found in every if found.count), every[0] if every else None)
+
+    def _histogram(self, name: str) -> Histogram | None:
+        """Per part the rank that saw most, the parts added up bucket by bucket."""
+        sums = self.found.get(f"{name}_sum", {})
+        parts: dict[Labels, tuple[dict[float, float], float]] = {}
+        for labels, buckets in _bounds(self.found.get(f"{name}_bucket", {})).items():
+            if math.inf not in buckets or labels not in sums:
+                raise _refused(f"a text that is cut off: its histogram {name} is not complete")
+            known = all(0 <= value <= _MOST for value in buckets.values())
+            part, seen = _part(labels), buckets[math.inf]
+            if known and (part not in parts or seen > parts[part][0][math.inf]):
+                parts[part] = buckets, sums[labels]
+        return _added(list(parts.values())) if parts else None
 
 
 def _added(parts: list[tuple[dict[float, float], float]]) -> Histogram:

@@ -1,4 +1,4 @@
-"""How many tokens the KV pool holds, by each engine's own arithmetic.
+"""What one chip holds when an engine has loaded a model, and how many tokens the KV pool gets of the rest.
 
 The engines start from different numbers. SGLang's fraction is of the memory that was free before loading, and covers
 weights and pool; vLLM's is of the whole memory, and covers everything. Bytes in, bytes out; the "GB" that both print is
@@ -8,18 +8,56 @@ Where the engine works rank by rank, a list or a tuple holds one value per rank.
 """
 
 from collections.abc import Callable
-from math import inf, nan
+from math import nan
 from typing import NamedTuple
 
-from scaling._array import Array, ceil, floor, maximum, minimum
-from scaling._checks import finite, nonnegative, positive, share, shown, whole
+from scaling._array import Array, ceil, floor, maximum
+from scaling._checks import finite, positive, shown, whole
 from scaling.deployment import Deployment
-from scaling.engines.loading import (
-    chip_token_bytes,
-    default_mem_fraction as default_mem_fraction,
-    loaded_weight_bytes as loaded_weight_bytes,
-)
+from scaling.memory import weight_bytes
+from scaling.models import Model
 from scaling.units import GiB
+
+
+def parallel_ways(model: Model) -> tuple[int, ...]:
+    """Ways of tensor parallelism the engines accept: they divide the query heads, and divide or are a multiple of K."""
+    Q, K = model.q_heads, model.kv_heads
+    return tuple(n for n in range(1, Q + 1) if Q % n == 0 and (K % n == 0 or n % K == 0))
+
+
+def chip_token_bytes(d: Deployment) -> float:
+    """Cache bytes that one token takes on one chip: ``token_bytes = 2 L H b_kv max(1, K / N)``.
+    [B/token per chip]
+
+    Beyond K ways the heads are stored more than once, and a chip's share no longer shrinks.
+    Leaves out the scales of a quantised cache: errs low.
+
+    Raises ``ValueError`` for a number of chips that the heads do not allow.
+    Source: SGLang 0.5.23 and vLLM 0.33.0, their code and start-up logs.
+    """
+    N, allowed = whole("chips", d.chips), parallel_ways(d.model)
+    if N not in allowed:
+        said = ", ".join(str(n) for n in allowed)
+        raise ValueError(f"chips must be a number of ways that splits the heads of {d.model.name}: {said}, not {N}.")
+    return d.model.kv_bytes_per_token(d.kv) / d.model.kv_heads * max(1, d.model.kv_heads // N)
+
+
+def loaded_weight_bytes(d: Deployment) -> float:
+    """Weight bytes on one chip, as an engine loads them. [B per chip]
+
+    ``weights = (P b_w + P_rest max(0, 2 - b_w) + 2 L D H b_w (max(K, N) - K)) / N``: quantisation takes the matmuls of
+    the layers; embeddings and norms, the rest, stay in 16 bits. Beyond K ways the key and value projections are stored
+    more than once.
+
+    Leaves out scales and buffers (0.01 to 0.1 GiB in the logs): errs low.
+
+    Raises ``ValueError`` for a number of chips that is an array.
+    Source: start-up logs of SGLang and vLLM.
+    """
+    m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
+    wide = (m.vocab_params + m.norm_params) * max(0.0, 2.0 - b_w)
+    copied = 2 * m.layers * m.d_model * m.kv_heads * m.head_dim * b_w * (max(1.0, N / m.kv_heads) - 1.0)
+    return (weight_bytes(d) + wide + copied) / N
 
 
 class KvPool(NamedTuple):
@@ -63,161 +101,6 @@ class KvPool(NamedTuple):
         return f"{said}; the fraction, {self.fraction:.3f}, must be above {self.minimum_fraction:.3f}"
 
 
-def sglang_pool(
-    d: Deployment,
-    *,
-    free_before_load: Array = None,
-    mem_fraction_static: Array = None,
-    free_after_load: Array = None,
-    weights: Array = None,
-    page_size: int = 1,
-    max_total_tokens: float = inf,
-    context: int | None = None,
-    token_bytes: float | None = None,
-) -> KvPool:
-    """Tokens in SGLang's pool, which is what loading left, less the share of the free memory that is to stay. [tokens]
-
-    ::
-
-        pool = free_after - (1 - m) free_before    tokens = page * floor(pool / (page * token_bytes))
-
-    `free_before_load`, `free_after_load`: free memory around loading, the least of the ranks [B per chip]; if not
-    given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
-    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
-    `mem_fraction_static`: share m of the memory **free before loading**, for weights and pool; else SGLang's own. [-]
-    `page_size`, `max_total_tokens`: of a page, and of the pool at most. [tokens]
-    `context`: of one request for `concurrency`; the model's window if not given. [tokens per sequence]
-    `token_bytes`: for a cache that `Model` does not describe, such as a latent one. [B/token per chip]
-
-    Leaves out activations, graphs and communication, which take the rest of the memory if it is enough: errs high.
-
-    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: SGLang 0.3.0 to 0.5.23, its code and start-up logs.
-    """
-    before, after = _around_loading(d, min, free_before_load, free_after_load, weights)
-    known = mem_fraction_static is not None
-    fraction = share("mem_fraction_static", mem_fraction_static) if known else default_mem_fraction(d)
-    pool = pool_from_bytes(
-        d, after - before * (1.0 - fraction), page_size=page_size, context=context, token_bytes=token_bytes
-    )
-    capped = minimum(pool.pages, floor(nonnegative("max_total_tokens", max_total_tokens) / page_size))
-    return _filled(d, pool, capped)._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
-
-
-def mini_sglang_pool(
-    d: Deployment,
-    *,
-    free_before_load: Array = None,
-    memory_ratio: Array = 0.9,
-    free_after_load: Array = None,
-    weights: Array = None,
-    page_size: int = 1,
-    context: int | None = None,
-    token_bytes: float | None = None,
-) -> KvPool:
-    """Tokens in Mini-SGLang's pool, which is a share of the free memory less what loading took. [tokens]
-
-    ::
-
-        pool = floor(m free_before) - (free_before - free_after)    tokens = page * floor(pool / (page * token_bytes))
-
-    The arguments are those of `sglang_pool`, except that of several ranks the one with the **most** free memory counts;
-    ranks that differ by more than 2 GiB are refused by the engine. `memory_ratio`: the share m. [-] It needs two pages
-    to start.
-
-    Leaves out what activations and graphs need, as `sglang_pool` does: errs high.
-
-    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: mini-sglang, python/minisgl/engine/engine.py, 2026-03.
-    """
-    before, after = _around_loading(d, max, free_before_load, free_after_load, weights)
-    fraction = share("memory_ratio", memory_ratio)
-    budget = floor(fraction * before) - (before - after)
-    pool = pool_from_bytes(d, budget, page_size=page_size, context=context, token_bytes=token_bytes)
-    return pool._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
-
-
-def vllm_pool(
-    d: Deployment,
-    *,
-    non_torch: Array,
-    activation_peak: Array,
-    graphs: Array = 0.0,
-    total_memory: Array = None,
-    gpu_memory_utilization: Array = 0.92,
-    weights: Array = None,
-    block_size: int = 16,
-    max_model_len: int | None = None,
-    token_bytes: float | None = None,
-) -> KvPool:
-    """Tokens in vLLM's pool, which is a share of the whole memory less all that is not cache. [tokens]
-
-    ::
-
-        pool = u total - weights - activations - graphs - the rest    tokens = page * floor(pool / (page * token_bytes))
-
-    The rank with the least room decides.
-    `total_memory`: of the device, as it reports. [B per chip]
-    `gpu_memory_utilization`: share u of it for **everything**. [-]
-    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
-    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs, 5.7 GiB with 8 ways on H200. [B per chip]
-    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. [B per chip]
-    `graphs`: subtracted since 0.21.0. [B per chip]
-    `block_size`: of a page. [tokens]
-    `max_model_len`: of one request; the model's window if not given. [tokens per sequence]
-
-    Exact for what a start-up log states; what it does not state has to be estimated, which errs both ways.
-
-    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: vLLM 0.6 to 0.33.0, its code and start-up logs.
-    """
-    fraction = share("gpu_memory_utilization", gpu_memory_utilization)
-    block = whole("block_size", block_size)
-    window = d.model.context_window if max_model_len is None else whole("max_model_len", max_model_len)
-    given = {
-        "total_memory": d.chip.device_memory if total_memory is None else total_memory,
-        "weights": loaded_weight_bytes(d) if weights is None else weights,
-        "non_torch": non_torch,
-        "activation_peak": activation_peak,
-        "graphs": graphs,
-    }
-    least: Array = inf
-    needed: Array = 0.0
-    for total, *taken in _ranks(given):
-        total, used = positive("total_memory", total), sum(taken)
-        least = minimum(least, ceil(total * fraction) - used)
-        needed = maximum(needed, used / total)
-    pool = pool_from_bytes(d, least, page_size=block, context=window, token_bytes=token_bytes)
-    return pool._replace(fraction=fraction, minimum_fraction=needed)
-
-
-def megatron_pool(
-    d: Deployment,
-    *,
-    buffer: Array = 40 * GiB,
-    block_size: int = 256,
-    context: int | None = None,
-    token_bytes: float | None = None,
-) -> KvPool:
-    """Tokens in Megatron's pool, a buffer of fixed size, of which one block is kept as a dummy. [tokens]
-
-    ::
-
-        tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
-
-    `buffer`: ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
-    [B per chip] `block_size`: of a page. [tokens] The cache is kept in the dtype of the parameters: set `kv` to it.
-
-    Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
-
-    Raises ``ValueError`` for nonsense.
-    Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
-    """
-    size, block = positive("buffer", buffer), whole("block_size", block_size)
-    pool = pool_from_bytes(d, size, page_size=block, context=context, token_bytes=token_bytes)
-    return _filled(d, pool, maximum(2, pool.pages) - 1)
-
-
 def pool_from_bytes(
     d: Deployment,
     budget: Array,
@@ -245,10 +128,10 @@ def pool_from_bytes(
     token = chip_token_bytes(d) if token_bytes is None else positive("token_bytes", token_bytes)
     pages = maximum(0, floor(budget / (1.0 * token * page)))
     window = d.model.context_window if context is None else whole("context", context)
-    return _filled(d, KvPool(0, 0, 0, 0, budget, token, page, pages, window), pages)
+    return filled(d, KvPool(0, 0, 0, 0, budget, token, page, pages, window), pages)
 
 
-def _filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
+def filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
     """The pool with this many pages, and all that follows from the number."""
     tokens = pages * pool.page_size
     one_chip = tokens * pool.token_bytes
@@ -261,7 +144,7 @@ def _filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
     )
 
 
-def _ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
+def ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
     """One tuple of values per rank; a value that is not a list holds for all ranks."""
     sizes = {name: len(value) for name, value in given.items() if isinstance(value, (list, tuple))}
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
@@ -272,18 +155,18 @@ def _ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
     return [tuple(finite(name, value) for name, value in zip(given, row, strict=True)) for row in rows]
 
 
-def _around_loading(
+def around_loading(
     d: Deployment, pick: Callable[..., Array], before: Array, after: Array, weights: Array
 ) -> tuple[Array, Array]:
     """Free memory before and after loading, of the rank that counts."""
     if after is not None and weights is not None:
         raise ValueError("free_after_load and weights must not both be given: one follows from the other.")
-    rows = _ranks({"free_before_load": d.chip.device_memory if before is None else before})
+    rows = ranks({"free_before_load": d.chip.device_memory if before is None else before})
     before = pick(positive("free_before_load", free) for (free,) in rows)
     if after is None:
         loaded = loaded_weight_bytes(d) if weights is None else weights
-        return before, pick(before - size for (size,) in _ranks({"weights": loaded}))
-    after = pick(free for (free,) in _ranks({"free_after_load": after}))
+        return before, pick(before - size for (size,) in ranks({"weights": loaded}))
+    after = pick(free for (free,) in ranks({"free_after_load": after}))
     risen = after > before
     if risen.any() if hasattr(risen, "any") else risen:
         raise ValueError(f"free_after_load must be at most free_before_load, {shown(before)}, not {shown(after)}.")

@@ -1,13 +1,11 @@
 """What every engine asks of a deployment before it starts, and how many sequences it should run at once."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scaling._checks import positive, shown, whole
 from scaling.deployment import Deployment, parallel_sizes
-from scaling.engines.command import plain_text
 from scaling.latency import decode_step
 from scaling.memory import cache_budget, fits, max_batch, weight_bytes
 from scaling.throughput import balanced_batch, best_batch
@@ -33,31 +31,63 @@ _IN_ONE_MACHINE = {"GB200 NVL72": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What one engine takes: its name and version, the dtypes it knows, by what it calls them.
+    """What one engine takes: the dtypes it knows by its own words, and what its flags are called.
 
-    `kv`: cache dtypes beside the model's own, each with the engine's word for it; `kv_flag`: the words its flag takes.
-    `online`: its word for weights quantised to FP8 while loading. `nvidia`: whether it runs on NVIDIA GPUs only.
+    `name`, `version`, `date`: whose flags these are, and when that version's flags were current.
+    `program`: what starts it.
+    `port`: where it listens unless told otherwise.
+    `nvidia`: whether it runs on NVIDIA GPUs only.
+    `weights`: dtypes of weights that it loads.
+    `kv`: dtypes of the cache beside the model's own, each in a pair with the engine's word for it.
+    `kv_words`, `kv_hint`: the words that its flag takes, and what to choose in place of one that it does not know.
+    `online`: its word for weights quantised to FP8 while loading.
+    `ways`, `replicas`, `memory`, `longest`, `cap`, `chunk`: its flags; empty where it has none or a rule of its own.
+    `cache`: its flag for the dtype of the cache.
+    `graphs`, `prefix`, `mixed`: what to look at when steps are slow, prompts are not found, or steps are held up.
     """
 
     name: str
     version: str
     date: str
+    program: tuple[str, ...]
+    port: int
+    nvidia: bool = False
     weights: tuple[str, ...]
-    kv: Mapping[str, str]
-    kv_flag: str = ""
+    kv: tuple[tuple[str, str], ...] = ()
+    kv_words: str = ""
     kv_hint: str = ""
     online: str = ""
-    nvidia: bool = False
+    ways: str
+    replicas: str = ""
+    cache: str = ""
+    memory: str = ""
+    longest: str = ""
+    cap: str
+    chunk: str = ""
+    graphs: str = ""
+    prefix: str = ""
+    mixed: str = ""
+
+    def kv_word(self, dtype: str) -> str:
+        """What the engine calls a dtype of the cache."""
+        return dict(self.kv)[dtype]
 
 
-def check(engine: Engine, d: Deployment) -> None:
+def refuse_unsupported(engine: Engine, d: Deployment) -> None:
     """Refuse chips, ways of tensor parallelism and dtypes that the engine does not have.
 
     Raises ``ValueError`` that names the field, the value and what to choose instead.
     """
-    chip, model = d.chip, d.model
+    if not isinstance(d, Deployment):
+        raise ValueError(f"d must be a Deployment record, not {shown(d)}.")
     if getattr(d.usable, "ndim", 0):
         raise ValueError(f"usable must be a single share for a launch command, not {shown(d.usable)}.")
+    _refuse_chips(engine, d)
+    _refuse_dtypes(engine, d)
+
+
+def _refuse_chips(engine: Engine, d: Deployment) -> None:
+    chip, model = d.chip, d.model
     if chip.slices or (engine.nvidia and chip.name.startswith("MI")):
         kind = "an NVIDIA GPU" if engine.nvidia else "a GPU"
         raise ValueError(f"chip must be {kind} for {engine.name}, such as H100 SXM, not {chip.name}.")
@@ -68,6 +98,9 @@ def check(engine: Engine, d: Deployment) -> None:
             f"{model.q_heads} query heads and {model.kv_heads} KV heads of {model.name} evenly, "
             f"in one machine of at most {_machine(d)} {chip.name}."
         )
+
+
+def _refuse_dtypes(engine: Engine, d: Deployment) -> None:
     if d.weights not in engine.weights:
         raise ValueError(f"weights must be {_or(engine.weights)} for {engine.name}, not {shown(d.weights)}.")
     if d.compute not in _ARITHMETIC[d.weights]:
@@ -75,11 +108,11 @@ def check(engine: Engine, d: Deployment) -> None:
             f"compute must be {_or(_ARITHMETIC[d.weights])} for weights in {d.weights}, as engines multiply them, "
             f"not {shown(d.compute)}."
         )
-    if "fp4" in (d.weights, d.kv) and "fp4" not in chip.flops:
-        raise ValueError(f"chip must have FP4 arithmetic for weights or cache in fp4, such as B200, not {chip.name}.")
-    caches = (model_dtype(d), *(dtype for dtype in engine.kv if dtype != model_dtype(d)))
+    if "fp4" in (d.weights, d.kv) and "fp4" not in d.chip.flops:
+        raise ValueError(f"chip must have FP4 arithmetic for weights or cache in fp4, such as B200, not {d.chip.name}.")
+    caches = (model_dtype(d), *(dtype for dtype, _ in engine.kv if dtype != model_dtype(d)))
     if d.kv not in caches:
-        words = f", whose flag takes {engine.kv_flag}" if engine.kv_flag else ", which has no flag for it"
+        words = f", whose flag takes {engine.kv_words}" if engine.kv_words else ", which has no flag for it"
         raise ValueError(f"kv must be {_or(caches)} for {engine.name}{words}, not {shown(d.kv)}.{engine.kv_hint}")
 
 
@@ -102,12 +135,12 @@ def model_dtype(d: Deployment) -> str:
 
 
 def sized(d: Deployment, share: float, context: int | None, *, knob: str = "") -> Deployment:
-    """The deployment as the engine fills it: `share` of each chip's memory, and no KV head split between chips.
+    """The deployment as the engine fills it: `share` of each chip's memory, no KV head split between chips.
 
     Raises ``ValueError`` if the weights, and one sequence of `context` tokens if given, do not fit; it says on how many
     chips they would, or names the `knob` to turn.
     """
-    as_run = replace(d, usable=share, kv_split="heads")
+    as_run = replace(d, chips=whole("chips", d.chips), usable=share, kv_split="heads")
     S = context_in(d, context)
     if bool(fits(as_run, 1, S)) and cache_budget(as_run) > 0:
         return as_run
@@ -116,7 +149,7 @@ def sized(d: Deployment, share: float, context: int | None, *, knob: str = "") -
     ]
     change = f"use {enough[0]} chips" if enough else "store the weights in fewer bytes, or take chips with more memory"
     least = (weight_bytes(d) + d.model.kv_bytes_per_token(d.kv) * S) / (d.chips * d.chip.memory)
-    if knob and least < 0.95:
+    if knob and least < 0.95:  # beyond, activations and graphs find no room beside weights and cache
         change += f", or raise {knob} above {math.ceil(least * 100) / 100:g}"
     cache = f" and one sequence of {S:,} tokens" if S else ""
     raise ValueError(
@@ -176,33 +209,50 @@ def running_cap(d: Deployment, context: int | None, max_running: int | None, max
     if context is None:
         return None if max_running is None else Cap(whole("max_running", max_running), "as asked for")
     S = context_in(d, context)
-    held, balanced = int(max_batch(d, S)), math.ceil(balanced_batch(d) * (1 - 1e-12))
-    fill = f"{held:,} sequences of {S:,} tokens fill the {gb(cache_budget(d))} that the weights leave to the cache"
+    held = int(max_batch(d, S))
     room = f"Memory holds {held:,} sequences of {S:,} tokens"
     if max_running is not None:
         B = whole("max_running", max_running)
         return Cap(B, f"as asked for. {room}{', so at that length the rest wait or are evicted' if B > held else ''}")
-    B = int(best_batch(d, S, max_step=math.inf if max_step is None else max_step))
+    return _useful_cap(d, S, math.inf if max_step is None else max_step)
+
+
+def _useful_cap(d: Deployment, context: int, limit: float) -> Cap:
+    """The best batch of `context` tokens within a step limit [s], and what sets it: memory, arithmetic or the limit."""
+    S = context
+    B, held = int(best_batch(d, S, max_step=limit)), int(max_batch(d, S))
+    # A critical batch of 250 that is computed as 250.00000000000003 is not 251.
+    balanced = math.ceil(balanced_batch(d) * (1 - 1e-12))
     if B < 1:
         shortest = math.ceil(float(decode_step(d, 1, S).total) / ms * 100) / 100
         raise ValueError(
             f"max_step must be at least {shortest:g} ms, the step of one sequence of {S:,} tokens on {d.chips} "
-            f"{d.chip.name}, not {in_ms(max_step)}: use more chips, or store the weights in fewer bytes."
+            f"{d.chip.name}, not {in_ms(limit)}: use more chips, or store the weights in fewer bytes."
         )
     if B == held:
+        fill = f"{held:,} sequences of {S:,} tokens fill the {gb(cache_budget(d))} that the weights leave to the cache"
         return Cap(B, f"{fill}{f'. Arithmetic takes over at {balanced:,}' if balanced > held else ''}")
+    room = f"Memory holds {held:,} sequences of {S:,} tokens"
     if B < balanced:
-        step = (
-            f"a step of {B:,} sequences of {S:,} tokens takes {in_ms(float(decode_step(d, B, S).total))} at the least"
-        )
-        return Cap(B, f"{step}, one more would pass the limit of {in_ms(max_step)}. {room}")
+        took = f"a step of {B:,} sequences of {S:,} tokens takes {in_ms(decode_step(d, B, S).total)} at the least"
+        return Cap(B, f"{took}, one more would pass the limit of {in_ms(limit)}. {room}")
     why = "from here on arithmetic takes longer than reading the weights, so more would only lengthen the step"
     return Cap(B, f"{why}. {room}")
 
 
-def in_ms(seconds: float | None) -> str:
+def in_ms(seconds: float) -> str:
     """Seconds in milliseconds, for a reason."""
-    return f"{(seconds or 0.0) / ms:.3g} ms"
+    return f"{seconds / ms:.3g} ms"
+
+
+def plain_text(name: str, value: str) -> str:
+    """`value` unchanged if a shell can be given it: text, not empty, without control characters.
+
+    Raises ``ValueError`` that names the argument, the value given and what is allowed.
+    """
+    if isinstance(value, str) and value and value.isprintable():
+        return value
+    raise ValueError(f"{name} must be text without line breaks or other control characters, not {shown(value)}.")
 
 
 def path_in(name: str, value: str) -> str:

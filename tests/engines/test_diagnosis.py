@@ -11,8 +11,9 @@ from scaling.chips import H100
 from scaling.deployment import Deployment, Efficiency
 from scaling.engines import diagnosis
 from scaling.engines.diagnosis import Finding, diagnose
-from scaling.engines.finding import FLAGS
 from scaling.engines.metrics import Histogram, Metrics, read_metrics
+from scaling.engines.sglang import SGLANG
+from scaling.engines.vllm import VLLM
 from scaling.latency import decode_step, prefill_time
 from scaling.models import LLAMA3_8B, LLAMA3_70B
 from scaling.throughput import balanced_batch, plateau
@@ -114,7 +115,7 @@ def test_time_per_token() -> None:
     one = the_one("Time per output token", tpot=times(3 * STEP))
     assert (one.measured, one.bound, one.unit) == (pytest.approx(3 * STEP), pytest.approx(STEP), "s")
     assert one.what.endswith("at 100 sequences of 2,048 tokens")
-    assert "All steps are slow" in one.advice and FLAGS["sglang"]["graphs"] in one.advice
+    assert "All steps are slow" in one.advice and SGLANG.graphs in one.advice
     assert one.see == "03_latency.ipynb" and one.severity == pytest.approx(1.5)
 
 
@@ -317,8 +318,8 @@ def test_every_finding_is_one_plain_sentence(engine: str, changes: dict[str, Any
         assert ". " not in finding.advice and "nan" not in str(finding) and "inf" not in str(finding)
         assert (BOOK / finding.see).is_file()
         assert not math.isnan(finding.measured) and finding.bound >= 0
-        other = FLAGS["vllm" if engine == "sglang" else "sglang"]
-        assert not any(flag in finding.advice for name, flag in other.items() if name not in ("kv", "prefix"))
+        other = VLLM if engine == "sglang" else SGLANG
+        assert not any(flag in finding.advice for flag in (other.cap, other.memory, other.chunk, other.graphs))
 
 
 @pytest.mark.parametrize(("d", "metrics", "name"), [(LLAMA3_70B, HEALTHY, "d"), (D, "a page", "metrics")])

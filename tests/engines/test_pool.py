@@ -11,17 +11,17 @@ import pytest
 
 from scaling.chips import A100, B200, H100, H200
 from scaling.deployment import Deployment
-from scaling.engines import pool
-from scaling.engines.loading import chip_token_bytes, default_chunk, parallel_ways
+from scaling.engines.megatron import megatron_pool
+from scaling.engines.mini_sglang import mini_sglang_pool
 from scaling.engines.pool import (
-    default_mem_fraction,
+    KvPool,
+    chip_token_bytes,
     loaded_weight_bytes,
-    megatron_pool,
-    mini_sglang_pool,
+    parallel_ways,
     pool_from_bytes,
-    sglang_pool,
-    vllm_pool,
 )
+from scaling.engines.sglang import default_chunk, default_mem_fraction, sglang_pool
+from scaling.engines.vllm import vllm_pool
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
 from scaling.units import GiB, MiB
 from tests.scaling.toys import TOY, TOY_CHIP
@@ -63,9 +63,12 @@ def scaled(name: str, value: Any) -> Any:
     return [part * GiB for part in value] if isinstance(value, list) else value * GiB
 
 
-def pool_of(log: dict[str, Any]) -> pool.KvPool:
+POOLS = {f.__name__: f for f in (sglang_pool, vllm_pool, mini_sglang_pool, megatron_pool, pool_from_bytes)}
+
+
+def pool_of(log: dict[str, Any]) -> KvPool:
     arguments = {name: scaled(name, value) for name, value in log["arguments"].items()}
-    return getattr(pool, log["function"])(deployment_of(log), **arguments)
+    return POOLS[log["function"]](deployment_of(log), **arguments)
 
 
 @pytest.mark.parametrize("log", COMPUTED, ids=lambda log: log["id"])

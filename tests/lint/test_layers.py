@@ -96,8 +96,8 @@ def test_nothing_imports_the_book_or_the_tests(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=ids)
 def test_modules_are_short(path: Path) -> None:
-    """300 lines is the aim."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 320
+    """300 lines is the aim; a module that does one thing, with all that belongs to it, may have a third more."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 
 
 # Names ---------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from docstrings import formulas
 from scaling import disaggregation, latency, memory, pareto, prefix, roofline, sharding, throughput, units
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.deployment import Deployment, Efficiency
-from scaling.engines import loading, pool
+from scaling.engines import megatron, mini_sglang, pool, sglang, vllm
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B
 from tests.scaling.symbolic import ALL, IN_LAYERS, NAMES, REST, World, bare, compiled, point, s, symbolic
 
@@ -342,21 +342,21 @@ DERIVED = [
     ),
     # What engines give to the cache
     _d(
-        pool.sglang_pool,
-        lambda w: of_pool(pool.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU)),
+        sglang.sglang_pool,
+        lambda w: of_pool(sglang.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU)),
         lambda t: in_pages(SGLANG),
         rounds=True,
     ),
     _d(
-        pool.mini_sglang_pool,
-        lambda w: of_pool(pool.mini_sglang_pool(w.d, **around_loading(w), memory_ratio=w.MFU)),
+        mini_sglang.mini_sglang_pool,
+        lambda w: of_pool(mini_sglang.mini_sglang_pool(w.d, **around_loading(w), memory_ratio=w.MFU)),
         lambda t: in_pages(MINI),
         rounds=True,
     ),
     _d(
-        pool.vllm_pool,
+        vllm.vllm_pool,
         lambda w: of_pool(
-            pool.vllm_pool(
+            vllm.vllm_pool(
                 w.d,
                 total_memory=w.free_before,
                 gpu_memory_utilization=w.u,
@@ -372,8 +372,10 @@ DERIVED = [
         rounds=True,
     ),
     _d(
-        pool.megatron_pool,
-        lambda w: of_pool(pool.megatron_pool(w.d, buffer=w.free_after, token_bytes=w.token_bytes, block_size=w.group)),
+        megatron.megatron_pool,
+        lambda w: of_pool(
+            megatron.megatron_pool(w.d, buffer=w.free_after, token_bytes=w.token_bytes, block_size=w.group)
+        ),
         lambda t: in_pages(s.free_after) | {"tokens": in_pages(s.free_after)["tokens"] - s.group},  # the dummy
         rounds=True,
     ),
@@ -384,14 +386,14 @@ DERIVED = [
         rounds=True,
     ),
     _d(
-        loading.chip_token_bytes,
-        lambda w: {str(at): loading.chip_token_bytes(replace(w.d, chips=n)) for at, n in (("1", 1), ("Q", w.Q))},
+        pool.chip_token_bytes,
+        lambda w: {str(at): pool.chip_token_bytes(replace(w.d, chips=n)) for at, n in (("1", 1), ("Q", w.Q))},
         lambda t: {"1": KV, "Q": KV / s.K},  # a whole head at least
         rounds=True,
     ),
     _d(
-        loading.loaded_weight_bytes,
-        on(loading.loaded_weight_bytes),
+        pool.loaded_weight_bytes,
+        on(pool.loaded_weight_bytes),
         # The rest in two bytes each; keys' and values' matrices once for each head, then once for each chip.
         lambda t: (
             ((s.P - REST) * s.b_w + REST * 2 + s.L * 2 * (sp.Max(s.K, s.N, evaluate=False) - s.K) * s.D * s.H * s.b_w)

@@ -123,7 +123,7 @@ class World:
 def _as_sglang(formula: Formula) -> dict[str, str]:
     """Units of the arguments that are "those of `sglang_pool`"."""
     like = "those of `sglang_pool`" in " ".join(formula.text.split())
-    return FORMULAS["scaling.engines.pool.sglang_pool"].argument_units if like else {}
+    return FORMULAS["scaling.engines.sglang.sglang_pool"].argument_units if like else {}
 
 
 # A value for each argument that is a number: large enough that rounding to whole sequences is small.

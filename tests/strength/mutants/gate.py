@@ -38,7 +38,7 @@ Key = tuple[str, str, str, str]
 
 KINDS = ("formulas", "catalogue", "engines")
 CATALOGUES = ("scaling/chips.py", "scaling/models.py")
-NO_FLAGS = ("metrics", "series", "diagnosis", "finding")  # engines' modules that read a page and write no command
+NO_FLAGS = ("metrics", "diagnosis")  # engines' modules that read a page and write no command
 FLAG = r"--[a-z][\w-]*|[a-z]+[\d_][\w-]*"  # a flag, or one of its values: --tp-size, fp8_e4m3
 LEAST = 95.0  # percent of the mutants in formula modules that tests must see
 # What a worker loads once, before it forks a process for each mutant. Nothing of this project is among them.
