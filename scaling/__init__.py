@@ -11,7 +11,10 @@ _HOME = {
         *("Chip", "CATALOGUE", "H100", "H200", "B200", "GB200", "A100", "L40S", "MI300X"),
         *("TPU_V5E", "TPU_V5P", "TPU_V6E", "H100_TEXT", "TPU_V5E_TEXT", "TPU_V5P_TEXT"),
     ),
-    "models": ("Model", "LLAMA3_8B", "LLAMA3_70B", "LLAMA3_405B", "from_hf_config"),
+    "models": (
+        *("Model", "LLAMA3_8B", "LLAMA3_70B", "LLAMA3_405B", "LLAMA31_8B", "LLAMA31_70B", "LLAMA33_70B"),
+        "from_hf_config",
+    ),
     "deployment": ("Deployment", "Efficiency", "ROOFLINE", "parallel_sizes"),
     "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips", "activation_bytes"),
     "roofline": (
@@ -95,6 +98,9 @@ if TYPE_CHECKING:
         LLAMA3_8B as LLAMA3_8B,
         LLAMA3_70B as LLAMA3_70B,
         LLAMA3_405B as LLAMA3_405B,
+        LLAMA31_8B as LLAMA31_8B,
+        LLAMA31_70B as LLAMA31_70B,
+        LLAMA33_70B as LLAMA33_70B,
         Model as Model,
         from_hf_config as from_hf_config,
     )

@@ -48,15 +48,15 @@ def _same(a: Any, b: Any) -> bool:
     return bool(equal if shape is None else equal.all())
 
 
-class Frozen(Mapping[str, float]):
+class Frozen(Mapping[str, Any]):
     """A mapping that nobody can change. ``MappingProxyType`` only hides the dictionary, and cannot be pickled."""
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: Mapping[str, float]) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
 
-    def __getitem__(self, key: str) -> float:
+    def __getitem__(self, key: str) -> Any:
         return self._values[key]
 
     def __iter__(self) -> Iterator[str]:

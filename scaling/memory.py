@@ -42,7 +42,7 @@ def grouped_weight_bytes(
         nonnegative(name, value)
     count("group", group)
     quantised = model.attention_params + model.mlp_params
-    wide = model.vocab_params + model.norm_params
+    wide = model.params - quantised
     return quantised * (bits + (1.0 * scale_bits + zero_bits) / group) / 8 + wide * 2.0
 
 

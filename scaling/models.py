@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scaling._checks import flag, in_line, label, positive, shown, whole
-from scaling._records import Record
+from scaling._checks import flag, label, positive, shown, whole
+from scaling._hf_config import fields_of
+from scaling._records import Frozen, Record
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model(Record):
-    """A dense decoder: gated MLP (three matrices), grouped-query attention, RMSNorm, no biases.
+    """A dense decoder: gated MLP (three matrices), grouped-query attention over all earlier tokens, RMSNorm.
 
     Fields: `layers` L, `d_model` D, `d_ff` F, `q_heads`, `kv_heads` K, `head_dim` H, `vocab` V (all counts);
     `nominal_params` is the number in the name (70e9), `context_window` the longest context it was made for. [tokens]
+    `tied_embeddings`: one table for both embeddings. `qkv_bias`: queries, keys and values have a bias. `qk_norm`: each
+    head of queries and keys is normalised.
+    `stored`: dtype of the weights in the model's own checkpoint. `checkpoints`: the published checkpoint of each dtype.
 
-    Raises ``ValueError`` for a count below 1, or query heads that the KV heads do not divide.
+    Raises ``ValueError`` for a count below 1, query heads that the KV heads do not divide, or an unknown dtype.
     """
 
     name: str
@@ -34,6 +38,10 @@ class Model(Record):
     nominal_params: float
     context_window: int
     tied_embeddings: bool = False
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    stored: str = "bf16"
+    checkpoints: Mapping[str, str] = Frozen({})
     source: str = ""
     date: str = ""
 
@@ -43,7 +51,17 @@ class Model(Record):
         for name in ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window"):
             object.__setattr__(self, name, whole(f"Model.{name}", getattr(self, name)))
         positive("Model.nominal_params", self.nominal_params)
-        flag("Model.tied_embeddings", self.tied_embeddings)
+        for name in ("tied_embeddings", "qkv_bias", "qk_norm"):
+            flag(f"Model.{name}", getattr(self, name))
+        dtype_bytes(self.stored, "Model.stored")
+        if not isinstance(self.checkpoints, Mapping):
+            raise ValueError(
+                f"Model.checkpoints must map a dtype to the name of a checkpoint, not {shown(self.checkpoints)}."
+            )
+        for dtype, checkpoint in self.checkpoints.items():
+            dtype_bytes(dtype, "Model.checkpoints")
+            label(f"Model.checkpoints[{dtype!r}]", checkpoint)
+        object.__setattr__(self, "checkpoints", Frozen(self.checkpoints))
         if self.q_heads % self.kv_heads:
             raise ValueError(
                 f"Model.q_heads must be a multiple of Model.kv_heads, not {self.q_heads} over {self.kv_heads}."
@@ -67,26 +85,33 @@ class Model(Record):
 
     @cached_property
     def norm_params(self) -> int:
-        """RMSNorm weights: two per layer and a final one."""
-        return (2 * self.layers + 1) * self.d_model
+        """RMSNorm weights: two per layer and a final one, and with `qk_norm` one for queries and one for keys."""
+        of_heads = 2 * self.layers * self.head_dim if self.qk_norm else 0
+        return (2 * self.layers + 1) * self.d_model + of_heads
+
+    @cached_property
+    def bias_params(self) -> int:
+        """Biases of queries, keys and values, all layers: none unless `qkv_bias`."""
+        return self.layers * (self.q_heads + 2 * self.kv_heads) * self.head_dim if self.qkv_bias else 0
 
     @cached_property
     def params(self) -> int:
         """Exact parameter count: ``P = L (2 D Q H + 2 D K H) + 3 L D F + 2 V D + (2 L + 1) D``. [parameters]
 
-        Attention, MLP, embeddings (with V D in place of 2 V D when they are tied) and norms.
+        Attention, MLP, embeddings (with V D in place of 2 V D when they are tied) and norms; where a family has them,
+        the biases, L (Q + 2 K) H, and the norms of queries and keys, 2 L H.
 
-        Exact for the published checkpoints of LLaMA 3.
+        Exact for the published checkpoints of LLaMA 3 and of every family that `from_hf_config` reads.
 
         Source: scaling-book part 4, *Counting parameters*.
         """
-        return self.attention_params + self.mlp_params + self.vocab_params + self.norm_params
+        return self.attention_params + self.mlp_params + self.vocab_params + self.norm_params + self.bias_params
 
     @cached_property
     def matmul_params(self) -> int:
         """Parameters that every decode step reads and multiplies: attention, MLP and the output embedding.
 
-        The input embedding is a lookup of one row per sequence, and the norms are vectors: both are left out.
+        The input embedding is a lookup of one row per sequence, norms and biases are vectors: all are left out.
         """
         return self.attention_params + self.mlp_params + self.vocab * self.d_model
 
@@ -101,80 +126,31 @@ class Model(Record):
         L, K, H, b = self.layers, self.kv_heads, self.head_dim, dtype_bytes(dtype)
         return 2 * L * K * H * b
 
-
-_LARGEST_FILE = 10**7  # bytes; a config.json has a few thousand
-
-# Entries of models that are not what `Model` describes: mixtures of experts, and caches of a latent vector.
-_NOT_DENSE = ("num_local_experts", "num_experts", "n_routed_experts", "kv_lora_rank")
+    def window_note(self, context: float) -> str:
+        """A sentence for a `context` beyond the window, the tokens that the model was made for; else empty."""
+        if context <= self.context_window:
+            return ""
+        return f"{self.name} was made for {self.context_window:,} tokens, not for {context:,}."
 
 
 def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
     """A `Model` from a Hugging Face ``config.json``, given as a path or as the dictionary it holds.
 
+    Known are llama, mistral, phi3, qwen2, qwen3 and gemma; a dictionary without a type is read as LLaMA 3's if it has
+    LLaMA's entries only. `Model.stored` comes from ``quantization_config``, else from ``torch_dtype``, else it is bf16.
+
     Raises ``FileNotFoundError`` for a missing file, and ``ValueError`` for a file that is not a JSON object, for a
-    missing entry (it is named), for a value that is not a usable count or for a model that is not dense.
+    missing entry (it is named), for a value that is not a usable count, and for an architecture or an entry (it is
+    named too) that makes the model another than `Model` describes.
     """
-    if not isinstance(config, (Mapping, str)) and not hasattr(config, "__fspath__"):
-        raise ValueError(f"config must be a mapping or the path of a config.json, not {shown(config)}.")
-    # Reading files is the one thing here that needs more than arithmetic, so it loads its modules only then.
-    entries, name = (config, "") if isinstance(config, Mapping) else _read_json(config)
-
-    def get(key: str, default: Any = None) -> Any:
-        value = entries.get(key)
-        if value is None:
-            value = default
-        if value is None:
-            raise ValueError(f"config{' ' + name if name else ''} has no entry {key!r}, which a model shape needs.")
-        return value
-
-    for key in _NOT_DENSE:
-        value = entries.get(key)
-        if value is not None and not (isinstance(value, (int, float)) and value == 0):
-            raise ValueError(f"config{' ' + name if name else ''} must be of a dense model, without {key!r}.")
-    q_heads = whole("num_attention_heads", get("num_attention_heads"))
-    d_model = whole("hidden_size", get("hidden_size"))
-    shape: dict[str, Any] = dict(
-        layers=get("num_hidden_layers"),
-        d_model=d_model,
-        d_ff=get("intermediate_size"),
-        q_heads=q_heads,
-        kv_heads=get("num_key_value_heads", q_heads),
-        head_dim=get("head_dim", d_model // q_heads),
-        vocab=get("vocab_size"),
-        tied_embeddings=get("tie_word_embeddings", False),
-        context_window=get("max_position_embeddings", 8192),
-        source=f"config {name}".strip(),
-    )
-    said = entries.get("_name_or_path")
-    title = in_line(said) if isinstance(said, str) else ""
-    sized = Model(name=title or name or "model", nominal_params=1.0, **shape)
+    sized = Model(nominal_params=1.0, **fields_of(config))
     return replace(sized, nominal_params=float(sized.params))
 
 
-def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:
-    import json
-    from pathlib import Path
-
-    path = Path(given)
-    where = in_line(str(path), 200)
-    try:
-        found = path.is_file()
-    except OSError:  # such as a name that is too long for any file
-        found = False
-    if not found:
-        raise FileNotFoundError(f"there is no config file at {where}")
-    if path.stat().st_size > _LARGEST_FILE:  # the weights, say
-        raise ValueError(f"{where} must be a config.json, not a file of {path.stat().st_size:,} bytes.")
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where} is not a JSON file: {error}.") from None
-    if not isinstance(entries, dict):
-        raise ValueError(f"{where} must hold a JSON object with the model's shape, not a {type(entries).__name__}.")
-    return entries, in_line(path.name)
+_HERD = "The Llama 3 Herd of Models, arXiv 2407.21783, table 3; published config.json"
 
 
-def _llama3(name: str, nominal: float, window: int, **shape: Any) -> Model:
+def _llama3(name: str, nominal: float, window: int, checkpoints: dict[str, str], **shape: Any) -> Model:
     return Model(
         name=name,
         nominal_params=nominal,
@@ -182,12 +158,82 @@ def _llama3(name: str, nominal: float, window: int, **shape: Any) -> Model:
         kv_heads=8,
         head_dim=128,
         vocab=128_256,
-        source="The Llama 3 Herd of Models, arXiv 2407.21783, table 3; published config.json",
+        checkpoints=checkpoints,
+        source=_HERD,
         date="2024-07",
         **shape,
     )
 
 
-LLAMA3_8B = _llama3("LLaMA 3-8B", 8e9, 8192, layers=32, d_model=4096, d_ff=14_336, q_heads=32)
-LLAMA3_70B = _llama3("LLaMA 3-70B", 70e9, 8192, layers=80, d_model=8192, d_ff=28_672, q_heads=64)
-LLAMA3_405B = _llama3("LLaMA 3-405B", 405e9, 131_072, layers=126, d_model=16_384, d_ff=53_248, q_heads=128)
+# Checkpoints: those of the instruction-tuned models, by the names that engines download them under, read 2026-11.
+LLAMA3_8B = _llama3(
+    name="LLaMA 3-8B",
+    nominal=8e9,
+    window=8192,
+    layers=32,
+    d_model=4096,
+    d_ff=14_336,
+    q_heads=32,
+    checkpoints={"bf16": "meta-llama/Meta-Llama-3-8B-Instruct", "fp8": "RedHatAI/Meta-Llama-3-8B-Instruct-FP8"},
+)
+LLAMA3_70B = _llama3(
+    name="LLaMA 3-70B",
+    nominal=70e9,
+    window=8192,
+    layers=80,
+    d_model=8192,
+    d_ff=28_672,
+    q_heads=64,
+    checkpoints={"bf16": "meta-llama/Meta-Llama-3-70B-Instruct", "fp8": "RedHatAI/Meta-Llama-3-70B-Instruct-FP8"},
+)
+# This size came with 3.1: there is no older one, and none of 3.3.
+LLAMA3_405B = _llama3(
+    name="LLaMA 3-405B",
+    nominal=405e9,
+    window=131_072,
+    layers=126,
+    d_model=16_384,
+    d_ff=53_248,
+    q_heads=128,
+    checkpoints={
+        "bf16": "meta-llama/Llama-3.1-405B-Instruct",
+        "fp8": "meta-llama/Llama-3.1-405B-Instruct-FP8",
+        "int4": "hugging-quants/Meta-Llama-3.1-405B-Instruct-AWQ-INT4",
+    },
+)
+
+# 3.1 and 3.3 have the matrices of 3, trained on: a longer window and other checkpoints are all that differs here.
+LLAMA31_8B = replace(
+    LLAMA3_8B,
+    name="LLaMA 3.1-8B",
+    context_window=131_072,
+    checkpoints={
+        "bf16": "meta-llama/Llama-3.1-8B-Instruct",
+        "fp8": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8",
+        "int8": "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8",
+        "int4": "hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4",
+    },
+)
+LLAMA31_70B = replace(
+    LLAMA3_70B,
+    name="LLaMA 3.1-70B",
+    context_window=131_072,
+    checkpoints={
+        "bf16": "meta-llama/Llama-3.1-70B-Instruct",
+        "fp8": "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8",
+        "int8": "RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w8a8",
+        "int4": "hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4",
+    },
+)
+LLAMA33_70B = replace(
+    LLAMA31_70B,
+    name="LLaMA 3.3-70B",
+    checkpoints={
+        "bf16": "meta-llama/Llama-3.3-70B-Instruct",
+        "fp8": "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic",
+        "int8": "RedHatAI/Llama-3.3-70B-Instruct-quantized.w8a8",
+        "int4": "casperhansen/llama-3.3-70b-instruct-awq",
+    },
+    source="published config.json of Llama-3.3-70B-Instruct",
+    date="2024-12",
+)

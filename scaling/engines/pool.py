@@ -55,7 +55,7 @@ def loaded_weight_bytes(d: Deployment) -> float:
     Source: start-up logs of SGLang and vLLM.
     """
     m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
-    wide = (m.vocab_params + m.norm_params) * max(0.0, 2.0 - b_w)
+    wide = (m.params - m.attention_params - m.mlp_params) * max(0.0, 2.0 - b_w)
     copied = 2 * m.layers * m.d_model * m.kv_heads * m.head_dim * b_w * (max(1.0, N / m.kv_heads) - 1.0)
     return (weight_bytes(d) + wide + copied) / N
 

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "scaling"
 
 # Each floor may import from the floors below it and, within a floor, from a group further left.
 FLOORS = (
-    "_array < _checks _records < units < chips models batching",
+    "_array < _checks _records < units < _hf_config < chips models batching",
     "deployment",
     "memory roofline < sharding < latency",
     "throughput < pareto disaggregation prefix",
@@ -104,7 +104,7 @@ def test_modules_are_short(path: Path) -> None:
 
 NAMES = {
     "chips": "Chip H100 H200 B200 A100 L40S MI300X TPU_V5E TPU_V5P TPU_V6E",
-    "models": "Model LLAMA3_8B LLAMA3_70B LLAMA3_405B from_hf_config",
+    "models": "Model LLAMA3_8B LLAMA3_70B LLAMA3_405B LLAMA31_8B LLAMA31_70B LLAMA33_70B from_hf_config",
     "deployment": "Deployment Efficiency ROOFLINE",
     "memory": "weight_bytes cache_bytes cache_budget fits max_batch min_chips",
     "roofline": "critical_batch",

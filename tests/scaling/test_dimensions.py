@@ -76,6 +76,7 @@ class World:
             head_dim=int(128 * grown("parameter")),
             d_ff=int(28_672 * grown("parameter")),
             vocab=int(128_256 * grown("parameter")),
+            checkpoints={},
         )
         own = grown("1 per chip")
         self.chip = replace(

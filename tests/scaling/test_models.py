@@ -1,14 +1,23 @@
 import ast
+import copy
 import inspect
-import json
 import math
+import pickle
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scaling import models
-from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
+from scaling.models import (
+    LLAMA3_8B,
+    LLAMA3_70B,
+    LLAMA3_405B,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    LLAMA33_70B,
+    Model,
+)
 from tests.scaling.toys import TOY_MODEL
 
 COUNTS = ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window")
@@ -28,6 +37,16 @@ def test_tied_embeddings_are_stored_once_and_multiplied_once() -> None:
     assert tied.vocab_params == 85
     assert tied.params == 9880 - 85
     assert tied.matmul_params == 9760
+
+
+def test_biases_and_norms_of_heads_by_hand() -> None:
+    biased = replace(TOY_MODEL, qkv_bias=True)
+    assert biased.bias_params == 1014  # 3 x (22 + 2 x 2) x 13
+    assert biased.params == 9880 + 1014
+    normed = replace(TOY_MODEL, qk_norm=True)
+    assert normed.norm_params == 35 + 78  # 2 x 3 x 13
+    assert normed.params == 9880 + 78
+    assert biased.matmul_params == normed.matmul_params == TOY_MODEL.matmul_params
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("fp32", 624), ("bf16", 312), ("int8", 156), ("int4", 78)])
@@ -92,140 +111,70 @@ def test_heads_that_do_not_divide(q_heads: int, kv_heads: int) -> None:
     assert str(error.value) == f"Model.q_heads must be a multiple of Model.kv_heads, not {q_heads} over {kv_heads}."
 
 
-# Hugging Face configs -----------------------------------------------------------------------------------------------
-
-
-def config(layers: int, d_model: int, d_ff: int, q_heads: int, **others: object) -> dict[str, object]:
-    shape = {"num_hidden_layers": layers, "hidden_size": d_model, "intermediate_size": d_ff}
-    heads = {"num_attention_heads": q_heads, "num_key_value_heads": 8}
-    return {"model_type": "llama", **shape, **heads, "vocab_size": 128_256, "max_position_embeddings": 8192, **others}
-
-
-CONFIGS = {
-    LLAMA3_8B: config(32, 4096, 14_336, 32),
-    LLAMA3_70B: config(80, 8192, 28_672, 64),
-    LLAMA3_405B: config(126, 16_384, 53_248, 128, max_position_embeddings=131_072),
-}
-
-
-@pytest.mark.parametrize("model", CONFIGS, ids=lambda model: model.name)
-@pytest.mark.parametrize("form", ["dict", "str", "Path"])
-def test_llama3_config(model: Model, form: str, tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(CONFIGS[model]))
-    read = from_hf_config({"dict": CONFIGS[model], "str": str(path), "Path": path}[form])
-    assert read.params == EXACT[model]
-    assert read.nominal_params == EXACT[model]
-    assert {f: getattr(read, f) for f in COUNTS} == {f: getattr(model, f) for f in COUNTS}
-    assert not read.tied_embeddings
-
-
-def test_config_defaults() -> None:
-    entries = {"num_hidden_layers": 3, "hidden_size": 110, "intermediate_size": 7, "num_attention_heads": 11}
-    plain = from_hf_config({**entries, "vocab_size": 17, "num_key_value_heads": None})
-    assert (plain.kv_heads, plain.head_dim) == (11, 10)  # no grouping, and 110 / 11
-    assert (plain.tied_embeddings, plain.context_window) == (False, 8192)
-    assert (plain.name, plain.source) == ("model", "config")
-    uneven = from_hf_config({**entries, "vocab_size": 17, "hidden_size": 115})
-    assert uneven.head_dim == 10  # as the library that writes such files divides
-    more = {"head_dim": 13, "tie_word_embeddings": True, "max_position_embeddings": 19, "_name_or_path": "org/toy"}
-    full = from_hf_config({**entries, "vocab_size": 17, **more})
-    assert (full.head_dim, full.tied_embeddings, full.context_window, full.name) == (13, True, 19, "org/toy")
-
-
-def test_a_config_in_a_file_has_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(CONFIGS[LLAMA3_8B]))
-    assert (from_hf_config(path).name, from_hf_config(path).source) == ("mine.json", "config mine.json")
-    path.write_text(json.dumps(CONFIGS[LLAMA3_8B] | {"num_experts": 8}))
-    with pytest.raises(ValueError, match=r"^config mine\.json must be of a dense model, without 'num_experts'\.$"):
-        from_hf_config(path)
-    with pytest.raises(ValueError, match=r"^config must be of a dense model, without 'num_experts'\.$"):
-        from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": 8})
-
-
-@pytest.mark.parametrize("none", [None, 0, 0.0, False])
-def test_a_model_with_no_experts_is_dense(none: object) -> None:
-    assert from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": none}).params == EXACT[LLAMA3_8B]
-    for some in (1, 8, True, "8", [8]):
-        with pytest.raises(ValueError, match="must be of a dense model, without 'num_experts'"):
-            from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": some})
-
-
-def test_a_long_path_is_shown_up_to_two_hundred_letters() -> None:
-    for n, shown in ((200, "x" * 200), (201, "x" * 197 + "...")):
-        with pytest.raises(FileNotFoundError) as error:
-            from_hf_config("x" * n)
-        assert str(error.value) == f"there is no config file at {shown}"
-
-
-def test_a_file_of_weights_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    for size, said in (
-        (10**7, "is not a JSON file"),
-        (10**7 + 1, "must be a config.json, not a file of 10,000,001 bytes"),
-    ):
-        with path.open("wb") as file:
-            file.truncate(size)
-        with pytest.raises(ValueError, match=rf"model\.safetensors {said}"):
-            from_hf_config(path)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"there is no config file at .*nothing\.json"):
-        from_hf_config(tmp_path / "nothing.json")
-    with pytest.raises(FileNotFoundError):
-        from_hf_config(str(tmp_path))  # a folder is not a file
+@pytest.mark.parametrize("field", ["tied_embeddings", "qkv_bias", "qk_norm"])
+def test_bad_flag(field: str) -> None:
+    with pytest.raises(ValueError, match=rf"^Model\.{field} must be True or False, not 'no'\.$"):
+        replace(TOY_MODEL, **{field: "no"})
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("given", "said"),
     [
-        (b"", "is not a JSON file"),
-        (b"<html></html>", "is not a JSON file"),
-        (b'{"hidden_size": 4', "is not a JSON file"),
-        (b"\xff\xfe\x00", "is not a JSON file"),
-        (b"[1, 2]", "must hold a JSON object with the model's shape, not a list"),
-        (b'"llama"', "must hold a JSON object with the model's shape, not a str"),
-        (b"null", "must hold a JSON object with the model's shape, not a NoneType"),
+        ({"stored": "int3"}, "Model.stored must be one of "),
+        ({"checkpoints": {"int3": "a/b"}}, "Model.checkpoints must be one of "),
+        ({"checkpoints": {"fp8": 8}}, "Model.checkpoints['fp8'] must be a text of one line"),
+        ({"checkpoints": ["a/b"]}, "Model.checkpoints must map a dtype to the name of a checkpoint, not ['a/b']."),
     ],
 )
-def test_file_that_is_no_config(content: bytes, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=said) as error:
-        from_hf_config(path)
-    assert str(path) in str(error.value)
+def test_bad_checkpoints(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as error:
+        replace(TOY_MODEL, **given)
+    assert str(error.value).startswith(said)
+
+
+def test_nobody_changes_the_checkpoints_of_a_model() -> None:
+    mine = {"fp8": "a/b"}
+    model = replace(TOY_MODEL, checkpoints=mine)
+    mine["fp8"] = "c/d"
+    assert model.checkpoints == {"fp8": "a/b"}
+    assert not hasattr(model.checkpoints, "__setitem__") and not hasattr(model.checkpoints, "update")
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert copied.checkpoints == model.checkpoints and hash(copied.checkpoints) == hash(model.checkpoints)
+
+
+# The catalogue ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "key", ["num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"]
+    ("newer", "older", "name"),
+    [
+        (LLAMA31_8B, LLAMA3_8B, "LLaMA 3.1-8B"),
+        (LLAMA31_70B, LLAMA3_70B, "LLaMA 3.1-70B"),
+        (LLAMA33_70B, LLAMA3_70B, "LLaMA 3.3-70B"),
+    ],
+    ids=lambda given: getattr(given, "name", None),
 )
-@pytest.mark.parametrize("how", ["left out", "null"])
-def test_missing_entry_is_named(key: str, how: str, tmp_path: Path) -> None:
-    entries = dict(CONFIGS[LLAMA3_8B]) | {key: None}
-    if how == "left out":
-        del entries[key]
-    with pytest.raises(ValueError, match=f"config has no entry '{key}'"):
-        from_hf_config(entries)
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(entries))
-    with pytest.raises(ValueError, match=rf"config mine\.json has no entry '{key}'"):
-        from_hf_config(path)
+def test_newer_llamas_have_the_same_matrices_and_another_window(newer: Model, older: Model, name: str) -> None:
+    assert (newer.name, newer.context_window) == (name, 131_072)
+    assert newer.params == older.params and newer.kv_bytes_per_token() == older.kv_bytes_per_token()
+    for dtype in set(newer.checkpoints) & set(older.checkpoints):
+        assert newer.checkpoints[dtype] != older.checkpoints[dtype]
 
 
-@pytest.mark.parametrize("key", [key for key in CONFIGS[LLAMA3_8B] if key != "model_type"])
-@pytest.mark.parametrize("bad", [0, -4, 2.5, "many", [32], {}, True, math.nan, math.inf])
-def test_unusable_entry(key: str, bad: object) -> None:
-    with pytest.raises(ValueError, match=r" must be .*, not ") as error:
-        from_hf_config(CONFIGS[LLAMA3_8B] | {key: bad})
-    assert repr(bad) in str(error.value)
+@pytest.mark.parametrize("model", [m for m in vars(models).values() if isinstance(m, Model)], ids=lambda m: m.name)
+def test_checkpoints_are_of_the_model_and_the_dtype(model: Model) -> None:
+    """The version and the size stand in the name, and beside bf16 how it is stored."""
+    version, size = model.name.removeprefix("LLaMA ").split("-")
+    words = {"bf16": "", "fp8": "fp8", "int8": "w8a8", "int4": "awq"}
+    assert {"bf16", "fp8"} <= set(model.checkpoints)
+    for dtype, name in model.checkpoints.items():
+        wanted = "3.1" if model is LLAMA3_405B else version
+        assert f"llama-{wanted}-{size}-instruct".lower() in name.lower() and words[dtype] in name.lower()
 
 
-@pytest.mark.parametrize("bad", [None, 3, ["config.json"], 1.5])
-def test_neither_path_nor_dictionary(bad: object) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        from_hf_config(bad)  # type: ignore[arg-type]
+def test_a_context_beyond_the_window_is_said() -> None:
+    assert LLAMA3_70B.window_note(8192) == LLAMA33_70B.window_note(131_072) == ""
+    assert LLAMA3_70B.window_note(131_072) == "LLaMA 3-70B was made for 8,192 tokens, not for 131,072."
 
 
 def test_where_and_when_the_catalogue_was_read() -> None:

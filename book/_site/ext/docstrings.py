@@ -18,9 +18,10 @@ PACKAGE = Path(__file__).parents[3] / "scaling"
 
 # Modules of records, data and tools. In every other module each public function is a formula and must have all the
 # fields; in these a function or method is one when its docstring has an equation.
-OTHERS = frozenset(
-    "__init__ __main__ _array _checks _records units chips models deployment batching engines course cli".split()
-)
+OTHERS = {
+    *("__init__", "__main__", "_array", "_checks", "_records", "_hf_config", "units", "chips", "models", "deployment"),
+    *("batching", "engines", "course", "cli"),
+}
 
 _EQUATION = re.compile(r"\s(?:=|<=|>=|<|>)\s")
 _UNIT = re.compile(r"\[([^\]]+)\]")

@@ -1,0 +1,250 @@
+"""A Hugging Face ``config.json``, read as the fields of a `scaling.models.Model`: what is not understood is refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scaling._checks import in_line, shown, whole
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+_LARGEST_FILE = 10**7  # bytes; a config.json has a few thousand
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Family:
+    """What the class of an architecture takes where a config says nothing, and what it has without ever saying it.
+
+    Source: the configuration classes of transformers 5.24.0, read 2026-11.
+    """
+
+    architecture: str
+    window: int
+    kv_heads: int | None = None  # None: as many as query heads
+    head_dim: int | None = None  # None: D / Q
+    tied: bool = False
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    sliding: int | None = None
+    slides: bool = True  # whether a sliding window counts when the config doesn't say
+
+
+# Architectures whose parameter counts are tested against published totals. All others are refused by name.
+_FAMILIES = {
+    "llama": _Family(architecture="LlamaForCausalLM", window=2048),
+    "mistral": _Family(architecture="MistralForCausalLM", window=131_072, kv_heads=8, sliding=4096),
+    "phi3": _Family(architecture="Phi3ForCausalLM", window=4096),
+    "qwen2": _Family(architecture="Qwen2ForCausalLM", window=32_768, kv_heads=32, qkv_bias=True, slides=False),
+    "qwen3": _Family(
+        architecture="Qwen3ForCausalLM", window=32_768, kv_heads=32, head_dim=128, qk_norm=True, slides=False
+    ),
+    "gemma": _Family(architecture="GemmaForCausalLM", window=8192, kv_heads=16, head_dim=256, tied=True),
+}
+# A shape that somebody writes down by hand rarely says its type. It means LLaMA 3's if it uses nothing but these words.
+_BY_HAND = _Family(architecture="", window=8192)
+_WORDS = frozenset(
+    """_name_or_path attention_bias attention_dropout bos_token_id dtype eos_token_id head_dim hidden_act
+    hidden_size initializer_range intermediate_size layer_types max_position_embeddings mlp_bias num_attention_heads
+    num_hidden_layers num_key_value_heads pad_token_id pretraining_tp quantization_config rms_norm_eps
+    rope_parameters rope_scaling rope_theta sliding_window tie_word_embeddings torch_dtype transformers_version
+    use_cache use_sliding_window vocab_size""".split()
+)
+# Parts of the names of entries that change a count, in one architecture or another, and entries that are objects and
+# change none. A known class would not read the former; but then the file is not what it says.
+_CHANGES = """audio bias block_configs chunk conv_ cross_attention encoder expert hybrid kv_shared latent layer_indices
+    lora mamba moe mtp nextn pattern pruned qk_norm ssm v_head_dim vision""".split()
+_HARMLESS = ("auto_map", "id2label", "label2id", "quantization_config", "rope_parameters", "rope_scaling")
+
+
+def fields_of(config: "Mapping[str, Any] | str | PathLike[str]") -> dict[str, Any]:
+    """The fields of a `Model` that a configuration says, `nominal_params` and what only a catalogue knows left out.
+
+    Raises what `scaling.models.from_hf_config` raises.
+    """
+    if not isinstance(config, (Mapping, str)) and not hasattr(config, "__fspath__"):
+        raise ValueError(f"config must be a mapping or the path of a config.json, not {shown(config)}.")
+    entries, name = (config, "") if isinstance(config, Mapping) else _read_json(config)
+    where = f"config {name}".strip()
+    family = _family(entries, where)
+    _refuse_other_shapes(entries, where)
+    if family is _BY_HAND:
+        _refuse_other_words(entries, where)
+    _refuse_windows(entries, family, where)
+    said = entries.get("_name_or_path")
+    title = in_line(said) if isinstance(said, str) else ""
+    return {"name": title or name or "model", "source": where, **_shape(entries, family, where)}
+
+
+def _family(entries: Mapping[str, Any], where: str) -> _Family:
+    """The architecture that a config names.
+
+    Raises ``ValueError`` for one that is not known here.
+    """
+    kind, classes = entries.get("model_type"), entries.get("architectures")
+    if kind is None and not _says(classes):
+        return _BY_HAND
+    for known, family in _FAMILIES.items():
+        if kind in (None, known) and (not _says(classes) or classes == [family.architecture]):
+            return family
+    told = [f"{key!r} {shown(entries[key])}" for key in ("model_type", "architectures") if _says(entries.get(key))]
+    raise ValueError(
+        f"{where} must be of an architecture known here ({', '.join(_FAMILIES)}), not of {' and '.join(told)}."
+    )
+
+
+def _says(value: Any) -> bool:
+    """Whether an entry says anything: null, false, zero and what is empty say that the model has no such thing."""
+    return value is not None and not (isinstance(value, (int, float, str, list, tuple, Mapping)) and not value)
+
+
+def _refuse_other_shapes(entries: Mapping[str, Any], where: str) -> None:
+    """Refuse entries that change a count in a way that `Model` does not describe.
+
+    Raises ``ValueError`` that names the entry and its value.
+    """
+    for key, value in entries.items():
+        nested = isinstance(value, Mapping) and key not in _HARMLESS
+        if _says(value) and (nested or any(part in str(key).lower() for part in _CHANGES)):
+            raise ValueError(f"{where} must be of a dense model, without {shown(key)} ({shown(value)}).")
+
+
+def _refuse_other_words(entries: Mapping[str, Any], where: str) -> None:
+    """Without a type nobody says what an entry means that LLaMA's configs do not have, or another activation.
+
+    Raises ``ValueError`` that names the entry and its value.
+    """
+    for key, value in entries.items():
+        if _says(value) and (key not in _WORDS or (key == "hidden_act" and value != "silu")):
+            raise ValueError(
+                f"{where} must say its 'model_type', or have nothing but what LLaMA's configs have, "
+                f"not {shown(key)} ({shown(value)})."
+            )
+
+
+def _refuse_windows(entries: Mapping[str, Any], family: _Family, where: str) -> None:
+    """Refuse layers that look at the last tokens only: their cache stops growing, which `Model` does not describe.
+
+    Raises ``ValueError`` that names the entry and its value.
+    """
+    kinds = entries.get("layer_types")
+    others = [kind for kind in kinds if kind != "full_attention"] if isinstance(kinds, (list, tuple)) else kinds
+    if _says(others):
+        raise ValueError(f"{where} must have full attention in every layer, not 'layer_types' {shown(kinds)}.")
+    window = entries.get("sliding_window", family.sliding)
+    slides = entries.get("use_sliding_window", family.slides)
+    longest = whole("max_position_embeddings", _get(entries, where, "max_position_embeddings", family.window))
+    # A window as long as the longest context never closes: Phi-3-mini-128k has one.
+    if _says(slides) and _says(window) and whole("sliding_window", window) < longest:
+        raise ValueError(
+            f"{where} must have attention over all tokens, not a 'sliding_window' of {window:,} for contexts of up to "
+            f"{longest:,}: the cache stops growing there."
+        )
+
+
+def _get(entries: Mapping[str, Any], where: str, key: str, default: Any = None) -> Any:
+    """An entry, or what stands in for one that is left out or null.
+
+    Raises ``ValueError`` that names an entry which nothing stands in for.
+    """
+    value = entries.get(key)
+    if value is None:
+        value = default
+    if value is None:
+        raise ValueError(f"{where} has no entry {key!r}, which a model shape needs.")
+    return value
+
+
+def _shape(entries: Mapping[str, Any], family: _Family, where: str) -> dict[str, Any]:
+    """The counts and flags of a `Model`, each from its entry or from what the family's class takes instead.
+
+    Raises ``ValueError`` for a missing entry, a value that is no count, and heads that do not divide the width.
+    """
+    q_heads = whole("num_attention_heads", _get(entries, where, "num_attention_heads"))
+    d_model = whole("hidden_size", _get(entries, where, "hidden_size"))
+    if entries.get("head_dim") is None and not family.head_dim and d_model % q_heads:
+        raise ValueError(
+            f"{where} must have a 'hidden_size' that its 'num_attention_heads' divide, or say its 'head_dim', "
+            f"not {d_model} over {q_heads}."
+        )
+    said_null = "num_key_value_heads" in entries  # which means "as many as query heads"; left out means the default
+    return dict(
+        layers=_get(entries, where, "num_hidden_layers"),
+        d_model=d_model,
+        d_ff=_get(entries, where, "intermediate_size"),
+        q_heads=q_heads,
+        kv_heads=_get(entries, where, "num_key_value_heads", q_heads if said_null else family.kv_heads or q_heads),
+        head_dim=_get(entries, where, "head_dim", family.head_dim or d_model // q_heads),
+        vocab=_get(entries, where, "vocab_size"),
+        tied_embeddings=_get(entries, where, "tie_word_embeddings", family.tied),
+        qkv_bias=family.qkv_bias,
+        qk_norm=family.qk_norm,
+        context_window=_get(entries, where, "max_position_embeddings", family.window),
+        stored=_stored(entries, where),
+    )
+
+
+_TORCH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_PACKED = {"float 8": "fp8", "int 8": "int8", "float 4": "fp4", "int 4": "int4"}
+
+
+def _stored(entries: Mapping[str, Any], where: str) -> str:
+    """The dtype in which a checkpoint holds the weights of its matrices.
+
+    Raises ``ValueError`` for a method of quantisation, or a dtype, that is not known here.
+    """
+    said = entries.get("quantization_config")
+    if not _says(said):
+        torch = str(entries.get("torch_dtype") or entries.get("dtype") or "bfloat16").removeprefix("torch.")
+        if torch not in _TORCH:
+            raise ValueError(f"{where} must have a 'torch_dtype' of {', '.join(_TORCH)}, not {shown(torch)}.")
+        return _TORCH[torch]
+    kinds = _kinds(said) if isinstance(said, Mapping) else []
+    if len(set(kinds)) != 1 or kinds[0] not in _PACKED:
+        raise ValueError(
+            f"{where} must say in 'quantization_config' that all its weights have 4 or 8 bits, in a way known here "
+            f"(awq, gptq, fp8, fbgemm_fp8, compressed-tensors, modelopt), not {shown(said)}."
+        )
+    return _PACKED[kinds[0]]
+
+
+def _kinds(said: Mapping[str, Any]) -> list[str]:
+    """Kind and bits of the weights, as each method of quantisation writes them; empty where it is not known."""
+    method, algorithm = said.get("quant_method"), said.get("quant_algo")
+    if method in ("awq", "gptq"):
+        return [f"int {said.get('bits')}"]
+    if method in ("fp8", "fbgemm_fp8") or (method == "modelopt" and algorithm == "FP8"):
+        return ["float 8"]
+    if method == "modelopt" and algorithm == "NVFP4":
+        return ["float 4"]
+    groups = said.get("config_groups") if method == "compressed-tensors" else None
+    weights = [_weights(group) for group in groups.values()] if isinstance(groups, Mapping) else []
+    return [f"{weight.get('type')} {weight.get('num_bits')}" for weight in weights]
+
+
+def _weights(group: Any) -> Mapping[str, Any]:
+    weights = group.get("weights") if isinstance(group, Mapping) else None
+    return weights if isinstance(weights, Mapping) else {}
+
+
+def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:
+    import json
+    from pathlib import Path
+
+    path = Path(given)
+    where = in_line(str(path), 200)
+    try:
+        found = path.is_file()
+    except OSError:  # such as a name that is too long for any file
+        found = False
+    if not found:
+        raise FileNotFoundError(f"there is no config file at {where}")
+    if path.stat().st_size > _LARGEST_FILE:  # the weights, say
+        raise ValueError(f"{where} must be a config.json, not a file of {path.stat().st_size:,} bytes.")
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is not a JSON file: {error}.") from None
+    if not isinstance(entries, dict):
+        raise ValueError(f"{where} must hold a JSON object with the model's shape, not a {type(entries).__name__}.")
+    return entries, in_line(path.name)

@@ -1,0 +1,415 @@
+"""`from_hf_config`: the published counts of known families, and a sentence that names what is not understood."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scaling.chips import H100
+from scaling.deployment import Deployment
+from scaling.engines.pool import loaded_weight_bytes
+from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
+
+DATA = Path(__file__).parents[1] / "data" / "configs"
+FAMILIES = json.loads((DATA / "families.json").read_text(encoding="utf-8"))
+COUNTS = ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window")
+EXACT = {LLAMA3_8B: 8_030_261_248, LLAMA3_70B: 70_553_706_496, LLAMA3_405B: 405_853_388_800}
+
+
+def config(layers: int, d_model: int, d_ff: int, q_heads: int, **others: object) -> dict[str, object]:
+    shape = {"num_hidden_layers": layers, "hidden_size": d_model, "intermediate_size": d_ff}
+    heads = {"num_attention_heads": q_heads, "num_key_value_heads": 8}
+    return {"model_type": "llama", **shape, **heads, "vocab_size": 128_256, "max_position_embeddings": 8192, **others}
+
+
+CONFIGS = {
+    LLAMA3_8B: config(32, 4096, 14_336, 32),
+    LLAMA3_70B: config(80, 8192, 28_672, 64),
+    LLAMA3_405B: config(126, 16_384, 53_248, 128, max_position_embeddings=131_072),
+}
+
+
+@pytest.mark.parametrize("model", CONFIGS, ids=lambda model: model.name)
+@pytest.mark.parametrize("form", ["dict", "str", "Path"])
+def test_llama3_config(model: Model, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS[model]))
+    read = from_hf_config({"dict": CONFIGS[model], "str": str(path), "Path": path}[form])
+    assert read.params == EXACT[model]
+    assert read.nominal_params == EXACT[model]
+    assert {f: getattr(read, f) for f in COUNTS} == {f: getattr(model, f) for f in COUNTS}
+    assert not read.tied_embeddings
+
+
+def test_config_defaults() -> None:
+    entries = {"num_hidden_layers": 3, "hidden_size": 110, "intermediate_size": 7, "num_attention_heads": 11}
+    plain = from_hf_config({**entries, "vocab_size": 17, "num_key_value_heads": None})
+    assert (plain.kv_heads, plain.head_dim) == (11, 10)  # no grouping, and 110 / 11
+    assert (plain.tied_embeddings, plain.context_window) == (False, 8192)
+    assert (plain.name, plain.source) == ("model", "config")
+    with pytest.raises(ValueError) as error:
+        from_hf_config({**entries, "vocab_size": 17, "hidden_size": 115})
+    assert str(error.value) == (
+        "config must have a 'hidden_size' that its 'num_attention_heads' divide, or say its 'head_dim', "
+        "not 115 over 11."
+    )
+    more = {"head_dim": 13, "tie_word_embeddings": True, "max_position_embeddings": 19, "_name_or_path": "org/toy"}
+    full = from_hf_config({**entries, "vocab_size": 17, **more})
+    assert (full.head_dim, full.tied_embeddings, full.context_window, full.name) == (13, True, 19, "org/toy")
+
+
+def test_a_config_in_a_file_has_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(CONFIGS[LLAMA3_8B]))
+    assert (from_hf_config(path).name, from_hf_config(path).source) == ("mine.json", "config mine.json")
+    path.write_text(json.dumps(CONFIGS[LLAMA3_8B] | {"num_experts": 8}))
+    with pytest.raises(
+        ValueError, match=r"^config mine\.json must be of a dense model, without 'num_experts' \(8\)\.$"
+    ):
+        from_hf_config(path)
+    with pytest.raises(ValueError, match=r"^config must be of a dense model, without 'num_experts' \(8\)\.$"):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": 8})
+
+
+@pytest.mark.parametrize("none", [None, 0, 0.0, False])
+def test_a_model_with_no_experts_is_dense(none: object) -> None:
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": none}).params == EXACT[LLAMA3_8B]
+    for some in (1, 8, True, "8", [8]):
+        with pytest.raises(ValueError, match="must be of a dense model, without 'num_experts'"):
+            from_hf_config(CONFIGS[LLAMA3_8B] | {"num_experts": some})
+
+
+# Families -----------------------------------------------------------------------------------------------------------
+
+# Families that `Model` describes, and for each other one the entry by which it is refused.
+READ = {
+    *("Llama-3-8B", "Llama-3-70B", "Llama-3.1-8B", "Llama-3.1-70B", "Llama-3.3-70B", "Llama-3.1-405B"),
+    *("Qwen2.5-72B-Instruct", "Qwen3-32B", "Mistral-7B-v0.3"),
+}
+REFUSED = {"Mistral-7B-v0.1": "'sliding_window' of 4,096", "Phi-3-mini-4k": "'sliding_window' of 2,047"}
+
+
+@pytest.mark.parametrize("name", sorted(READ))
+def test_a_known_family_has_its_published_counts(name: str) -> None:
+    read = from_hf_config(FAMILIES[name]["config"])
+    assert read.params == FAMILIES[name]["params"]
+    assert read.kv_bytes_per_token() == FAMILIES[name]["kv"]
+    assert read.context_window == FAMILIES[name]["config"]["max_position_embeddings"]
+    assert read.stored == "bf16"
+
+
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - READ))
+def test_another_family_is_refused_by_name(name: str) -> None:
+    kind = FAMILIES[name]["config"]["model_type"]
+    with pytest.raises(ValueError) as error:
+        from_hf_config(FAMILIES[name]["config"])
+    assert REFUSED.get(name, f"not of 'model_type' '{kind}'") in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "longest"), [("Mistral-7B-v0.1", 4096), ("Phi-3-mini-4k", 2047)])
+def test_a_window_that_never_closes_is_none(name: str, longest: int) -> None:
+    read = from_hf_config(FAMILIES[name]["config"] | {"max_position_embeddings": longest})
+    assert (read.params, read.context_window) == (FAMILIES[name]["params"], longest)
+    with pytest.raises(ValueError, match="'sliding_window'"):
+        from_hf_config(FAMILIES[name]["config"] | {"max_position_embeddings": longest + 1})
+
+
+def case(name: str) -> dict[str, Any]:
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nemotron-h-8b", "not of 'model_type' 'nemotron_h'."),
+        ("bamba-9b", "not of 'model_type' 'bamba'."),
+        ("phi-2", "not of 'model_type' 'phi'."),
+        ("mistral-7b-v0.1", "not a 'sliding_window' of 4,096 for contexts of up to 32,768"),
+        ("gemma-3-27b-text", "not of 'model_type' 'gemma3_text'."),
+        ("bert-base", "not of 'model_type' 'bert'."),
+    ],
+)
+def test_a_model_of_another_kind_is_refused(name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        from_hf_config(DATA / f"{name}.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("nemotron-h-8b", "hybrid_override_pattern"), ("bamba-9b", "attn_layer_ind")]
+)
+def test_the_same_entries_without_a_type_are_refused_too(name: str, key: str) -> None:
+    with pytest.raises(ValueError, match=f"^config must be of a dense model, without '{key}"):
+        from_hf_config(case(name) | {"model_type": None})
+
+
+def test_gemma_ties_its_embeddings_without_saying_so() -> None:
+    gemma = from_hf_config(case("gemma-7b"))
+    assert gemma.params == 8_537_680_896  # 28 x 276,830,208 + 256,000 x 3,072 + 3,072
+    assert gemma.kv_bytes_per_token() == 458_752
+    untied = from_hf_config(case("gemma-7b") | {"tie_word_embeddings": False})
+    assert untied.params - gemma.params == 256_000 * 3072
+
+
+def test_an_fp8_checkpoint_is_said() -> None:
+    read = from_hf_config(case("llama-8b-fp8"))
+    assert (read.stored, read.params) == ("fp8", 8_030_261_248)
+    # 6,979,321,856 weights of one byte; embeddings, head and norms stay in bf16: 1,050,939,392 of two.
+    as_stored = Deployment(model=read, chip=H100, weights=read.stored)
+    assert loaded_weight_bytes(as_stored) == 6_979_321_856 + 2 * 1_050_939_392
+
+
+QUANTISED = [
+    ({"quant_method": "fp8"}, "fp8"),
+    ({"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["lm_head"]}, "fp8"),
+    ({"quant_method": "modelopt", "quant_algo": "FP8"}, "fp8"),
+    ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
+    ({"quant_method": "awq", "bits": 4}, "int4"),
+    ({"quant_method": "gptq", "bits": 8}, "int8"),
+    *(
+        ({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": weights}}}, dtype)
+        for weights, dtype in (
+            ({"num_bits": 8, "type": "float"}, "fp8"),
+            ({"num_bits": 8, "type": "int"}, "int8"),
+            ({"num_bits": 4, "type": "int"}, "int4"),
+            ({"num_bits": 4, "type": "float"}, "fp4"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "dtype"), QUANTISED)
+def test_how_a_checkpoint_is_stored(said: dict[str, Any], dtype: str) -> None:
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | {"quantization_config": said}).stored == dtype
+
+
+@pytest.mark.parametrize(
+    ("entry", "dtype"),
+    [
+        ({}, "bf16"),
+        ({"torch_dtype": "float16"}, "fp16"),
+        ({"dtype": "float32"}, "fp32"),
+        ({"torch_dtype": "torch.bfloat16", "quantization_config": None}, "bf16"),
+    ],
+)
+def test_the_dtype_of_a_checkpoint_that_is_not_quantised(entry: dict[str, Any], dtype: str) -> None:
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | entry).stored == dtype
+
+
+EIGHT, FOUR = ({"weights": {"num_bits": bits, "type": "int"}} for bits in (8, 4))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"quant_method": "hqq"},
+        {"quant_method": "awq"},
+        {"quant_method": "gptq", "bits": 3},
+        {"quant_method": "compressed-tensors"},
+        {"quant_method": "compressed-tensors", "config_groups": {"a": None}},
+        {"quant_method": "compressed-tensors", "config_groups": {"a": EIGHT, "b": FOUR}},
+        {"quant_method": "modelopt", "quant_algo": "MIXED"},
+        {"bits": 4},
+        "fp8",
+    ],
+)
+def test_a_quantisation_that_is_not_known_is_refused(said: object) -> None:
+    with pytest.raises(ValueError, match=r"^config must say in 'quantization_config' that all"):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"quantization_config": said})
+    with pytest.raises(ValueError, match=r"^config must have a 'torch_dtype' of .*, not 'int3'\.$"):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"torch_dtype": "int3"})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"attention_bias": True},
+        {"mlp_bias": True},
+        {"kv_lora_rank": 512},
+        {"ffn_config": {"moe_num_experts": 16}},
+        {"text_config": {"hidden_size": 8}},
+        {"block_configs": [{"attention": {}}]},
+        {"is_encoder_decoder": True},
+        {"attention_chunk_size": 8192},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        {"layer_types": "mamba"},
+        {"sliding_window": 4096},
+    ],
+    ids=str,
+)
+def test_an_entry_that_changes_a_count_is_refused_by_name(entry: dict[str, Any]) -> None:
+    (key,) = entry
+    for kind in ("llama", None):
+        with pytest.raises(ValueError, match=f"^config must .*'{key}'"):
+            from_hf_config(CONFIGS[LLAMA3_8B] | {"model_type": kind} | entry)
+
+
+HARMLESS = {
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0},
+    "attention_bias": False,
+    "layer_types": ["full_attention"] * 32,
+    "sliding_window": None,
+    "num_experts": 0,
+    "torch_dtype": "bfloat16",
+    "hidden_act": "silu",
+}
+
+
+@pytest.mark.parametrize("kind", ["llama", None])
+def test_an_entry_that_changes_nothing_is_fine(kind: str | None) -> None:
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | HARMLESS | {"model_type": kind}).params == EXACT[LLAMA3_8B]
+
+
+@pytest.mark.parametrize(
+    "entry", [{"something_new": 3}, {"hidden_act": "gelu_new"}, {"ffn_dim_multiplier": 1.3}], ids=str
+)
+def test_without_a_type_nothing_but_llamas_entries_is_read(entry: dict[str, Any]) -> None:
+    """Whoever writes a shape by hand means LLaMA's; nobody says what an entry means that LLaMA's configs don't have."""
+    (key,) = entry
+    bare = CONFIGS[LLAMA3_8B] | {"model_type": None} | entry
+    with pytest.raises(ValueError, match=f"^config must say its 'model_type', or .* not '{key}' "):
+        from_hf_config(bare)
+    assert from_hf_config(bare | {"model_type": "llama"}).params == EXACT[LLAMA3_8B]
+    assert from_hf_config(bare | {"architectures": ["LlamaForCausalLM"]}).params == EXACT[LLAMA3_8B]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"model_type": "olmo2"},
+        {"model_type": ["llama"]},
+        {"model_type": 3},
+        {"model_type": None, "architectures": ["MambaForCausalLM"]},
+        {"architectures": ["LlamaForSequenceClassification"]},
+        {"architectures": ["MistralForCausalLM"]},
+        {"architectures": "LlamaForCausalLM"},
+    ],
+    ids=str,
+)
+def test_an_architecture_that_is_not_known_is_refused(said: dict[str, Any]) -> None:
+    known = re.escape("known here (llama, mistral, phi3, qwen2, qwen3, gemma)")
+    with pytest.raises(ValueError, match=f"^config must be of an architecture {known}, not of ") as error:
+        from_hf_config(CONFIGS[LLAMA3_8B] | said)
+    for key, value in said.items():
+        assert value is None or f"{key!r} {value!r}" in str(error.value)
+
+
+SMALL = {"hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 64, "intermediate_size": 7, "vocab_size": 5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "kv_heads", "head_dim", "tied"),
+    [
+        ("llama", 2048, 64, 8, False),
+        ("phi3", 4096, 64, 8, False),
+        ("qwen2", 32_768, 32, 8, False),
+        ("qwen3", 32_768, 32, 128, False),
+        ("gemma", 8192, 16, 256, True),
+    ],
+)
+def test_what_a_family_takes_when_its_config_says_nothing(
+    kind: str, window: int, kv_heads: int, head_dim: int, tied: bool
+) -> None:
+    read = from_hf_config({**SMALL, "model_type": kind})
+    assert (read.context_window, read.kv_heads, read.head_dim, read.tied_embeddings) == (
+        window,
+        kv_heads,
+        head_dim,
+        tied,
+    )
+    assert from_hf_config({**SMALL, "model_type": kind, "num_key_value_heads": None}).kv_heads == 64
+
+
+def test_mistral_has_a_window_unless_it_says_that_it_has_none() -> None:
+    with pytest.raises(ValueError, match="'sliding_window' of 4,096 for contexts of up to 131,072"):
+        from_hf_config({**SMALL, "model_type": "mistral"})
+    assert from_hf_config({**SMALL, "model_type": "mistral", "sliding_window": None}).kv_heads == 8
+
+
+@pytest.mark.parametrize("kind", ["qwen2", "qwen3"])
+def test_qwen_has_a_window_only_if_it_uses_it(kind: str) -> None:
+    given = {**SMALL, "model_type": kind, "sliding_window": 4096}
+    assert from_hf_config(given).params == from_hf_config(given | {"use_sliding_window": False}).params
+    with pytest.raises(ValueError, match="'sliding_window'"):
+        from_hf_config(given | {"use_sliding_window": True})
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_path_is_shown_up_to_two_hundred_letters() -> None:
+    for n, shown in ((200, "x" * 200), (201, "x" * 197 + "...")):
+        with pytest.raises(FileNotFoundError) as error:
+            from_hf_config("x" * n)
+        assert str(error.value) == f"there is no config file at {shown}"
+
+
+def test_a_file_of_weights_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    for size, said in (
+        (10**7, "is not a JSON file"),
+        (10**7 + 1, "must be a config.json, not a file of 10,000,001 bytes"),
+    ):
+        with path.open("wb") as file:
+            file.truncate(size)
+        with pytest.raises(ValueError, match=rf"model\.safetensors {said}"):
+            from_hf_config(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no config file at .*nothing\.json"):
+        from_hf_config(tmp_path / "nothing.json")
+    with pytest.raises(FileNotFoundError):
+        from_hf_config(str(tmp_path))  # a folder is not a file
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is not a JSON file"),
+        (b"<html></html>", "is not a JSON file"),
+        (b'{"hidden_size": 4', "is not a JSON file"),
+        (b"\xff\xfe\x00", "is not a JSON file"),
+        (b"[1, 2]", "must hold a JSON object with the model's shape, not a list"),
+        (b'"llama"', "must hold a JSON object with the model's shape, not a str"),
+        (b"null", "must hold a JSON object with the model's shape, not a NoneType"),
+    ],
+)
+def test_file_that_is_no_config(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=said) as error:
+        from_hf_config(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "key", ["num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"]
+)
+@pytest.mark.parametrize("how", ["left out", "null"])
+def test_missing_entry_is_named(key: str, how: str, tmp_path: Path) -> None:
+    entries = dict(CONFIGS[LLAMA3_8B]) | {key: None}
+    if how == "left out":
+        del entries[key]
+    with pytest.raises(ValueError, match=f"config has no entry '{key}'"):
+        from_hf_config(entries)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(entries))
+    with pytest.raises(ValueError, match=rf"config mine\.json has no entry '{key}'"):
+        from_hf_config(path)
+
+
+@pytest.mark.parametrize("key", [key for key in CONFIGS[LLAMA3_8B] if key != "model_type"])
+@pytest.mark.parametrize("bad", [0, -4, 2.5, "many", [32], {}, True, math.nan, math.inf])
+def test_unusable_entry(key: str, bad: object) -> None:
+    with pytest.raises(ValueError, match=r" must be .*, not ") as error:
+        from_hf_config(CONFIGS[LLAMA3_8B] | {key: bad})
+    assert repr(bad) in str(error.value)
+
+
+@pytest.mark.parametrize("bad", [None, 3, ["config.json"], 1.5])
+def test_neither_path_nor_dictionary(bad: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        from_hf_config(bad)  # type: ignore[arg-type]
