@@ -26,7 +26,6 @@ _ARITHMETIC = {
     "int4": ("bf16", "fp16"),
     "fp4": ("fp4", "bf16"),
 }
-_IN_ONE_MACHINE = {"GB200 NVL72": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,7 @@ class Engine:
     `name`, `version`, `date`: whose flags these are, and when that version's flags were current.
     `program`: what starts it.
     `port`: where it listens unless told otherwise.
-    `nvidia`: whether it runs on NVIDIA GPUs only.
+    `vendors`: whose chips it runs on.
     `weights`: dtypes of weights that it loads.
     `kv`: dtypes of the cache beside the model's own, each in a pair with the engine's word for it.
     `kv_words`, `kv_hint`: the words that its flag takes, and what to choose in place of one that it does not know.
@@ -51,7 +50,7 @@ class Engine:
     date: str
     program: tuple[str, ...]
     port: int
-    nvidia: bool = False
+    vendors: tuple[str, ...] = ("NVIDIA", "AMD")
     weights: tuple[str, ...]
     kv: tuple[tuple[str, str], ...] = ()
     kv_words: str = ""
@@ -88,8 +87,8 @@ def refuse_unsupported(engine: Engine, d: Deployment) -> None:
 
 def _refuse_chips(engine: Engine, d: Deployment) -> None:
     chip, model = d.chip, d.model
-    if chip.slices or (engine.nvidia and chip.name.startswith("MI")):
-        kind = "an NVIDIA GPU" if engine.nvidia else "a GPU"
+    if chip.vendor not in engine.vendors:
+        kind = f"a GPU of {_or(engine.vendors)}"
         raise ValueError(f"chip must be {kind} for {engine.name}, such as H100 SXM, not {chip.name}.")
     N, allowed = whole("chips", d.chips), sizes(d)
     if N not in allowed:
@@ -122,7 +121,7 @@ def sizes(d: Deployment) -> list[int]:
 
 
 def _machine(d: Deployment) -> int:
-    return min(d.chip.fast_domain, _IN_ONE_MACHINE.get(d.chip.name, 8))
+    return min(d.chip.fast_domain, d.chip.machine)
 
 
 def _or(words: tuple[str, ...]) -> str:

@@ -51,7 +51,8 @@ def default_step_tokens(d: Deployment) -> int:
     M = d.chip.device_memory / GiB
     if M >= 160:
         return 16_384
-    return 8192 if M >= 70 and not d.chip.name.startswith("A100") else 2048
+    # vLLM asks whether the name has "a100" in it; of GPUs that large, the A100 is the one without FP8 arithmetic.
+    return 8192 if M >= 70 and "fp8" in d.chip.flops else 2048
 
 
 def launch_command(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scaling import B200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Deployment
+from scaling import A100, B200, GB200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Chip, Deployment
 from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
 from scaling.units import GB, GiB, ms
 from tests.scaling import records
@@ -73,7 +73,7 @@ def test_the_step_of_vllm_follows_from_the_memory() -> None:
     sizes = {159.9: 8192, 160: 16_384, 70: 8192, 69.9: 2048}
     for size, tokens in sizes.items():
         assert vllm.default_step_tokens(replace(B70, chip=replace(H100, device_memory=size * GiB))) == tokens
-    large = replace(H100, name="A100 80GB", device_memory=80 * GiB)
+    large = replace(A100, device_memory=80 * GiB)
     assert vllm.default_step_tokens(replace(B70, chip=large)) == 2048
 
 
@@ -156,7 +156,10 @@ def test_a_critical_batch_without_a_fraction_is_not_rounded_up() -> None:
 def test_who_runs_on_what() -> None:
     amd = replace(B70, chip=MI300X)
     assert sglang.launch_command(amd).flags["--tp-size"] == vllm.launch_command(amd).flags["--tensor-parallel-size"]
-    for start, kind in ((sglang.launch_command, "a GPU for"), (mini_sglang.launch_command, "an NVIDIA GPU for")):
+    for start, kind in (
+        (sglang.launch_command, "a GPU of NVIDIA or AMD for"),
+        (mini_sglang.launch_command, "a GPU of NVIDIA for"),
+    ):
         with pytest.raises(ValueError, match=f"^chip must be {kind} "):
             start(replace(B70, chip=TPU_V5E))
 
@@ -189,3 +192,25 @@ def test_a_long_word_of_a_comment_stays_whole() -> None:
 @pytest.mark.parametrize("record", [sglang.SGLANG, sglang.launch_command(B8)], ids=lambda r: type(r).__name__)
 def test_records_are_frozen_and_take_keywords_only(record: Any) -> None:
     records.check(record)
+
+
+@pytest.mark.parametrize("chip", [GB200, MI300X, A100, H100], ids=lambda chip: chip.name)
+def test_another_name_changes_nothing(chip: Chip) -> None:
+    """What a chip is stands in its record: whoever replaces a record, as its docstring advises, gives it a new name."""
+    d = Deployment(model=LLAMA3_8B, chip=chip, chips=4)
+    named = replace(d, chip=replace(chip, name="my own"))
+    assert vllm.default_step_tokens(named) == vllm.default_step_tokens(d)
+    for start in (sglang.launch_command, vllm.launch_command, mini_sglang.launch_command):
+        for chips in (4, 8):
+            both = []
+            for one in (d, named):
+                try:
+                    both.append(start(replace(one, chips=chips)).line)
+                except ValueError as error:
+                    both.append(str(error).replace("my own", chip.name))
+            assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("start", [sglang.launch_command, vllm.launch_command, mini_sglang.launch_command])
+def test_half_of_sixteen_gpus_are_eight(start: Callable[..., Command]) -> None:
+    assert " 8.0" not in str(start(replace(B8, chips=16 / 2)))
