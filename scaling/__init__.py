@@ -16,17 +16,21 @@ _HOME = {
         "from_hf_config",
     ),
     "deployment": ("Deployment", "Efficiency", "ROOFLINE", "parallel_sizes"),
-    "memory": ("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips", "activation_bytes"),
+    "memory": (
+        *("weight_bytes", "cache_bytes", "cache_budget", "fits", "max_batch", "min_chips", "activation_bytes"),
+        *("grouped_weight_bytes",),
+    ),
     "roofline": (
         *("critical_batch", "flops_per_dollar", "bandwidth_per_dollar", "memory_per_dollar_hour", "breakeven_price"),
+        *("ridge_point", "attention_flops", "attention_intensity"),
     ),
-    "sharding": ("tp_limit", "collective_time", "slice_hops", "hop_time"),
+    "sharding": ("link_bandwidth", "matmul_collective_time", "tp_limit", "collective_time", "slice_hops", "hop_time"),
     "latency": ("StepTime", "decode_step", "prefill_time"),
     "throughput": (
         *("tokens_per_second", "tokens_per_second_per_chip", "queries_per_second", "queries_per_second_per_chip"),
         *("mfu", "compute_ceiling", "plateau", "best_batch", "largest_batch", "batch_at_step"),
         *("cost_per_million_tokens", "cost_per_hour", "replicas_for", "prefill_chips"),
-        *("cache_over_weights_tokens", "cache_over_compute_context"),
+        *("cache_over_weights_tokens", "cache_over_compute_context", "balanced_batch"),
     ),
     "pareto": ("front",),
     "disaggregation": ("eviction_rate", "prefill_decode_ratio", "transfer_time"),
@@ -90,6 +94,7 @@ if TYPE_CHECKING:
         cache_budget as cache_budget,
         cache_bytes as cache_bytes,
         fits as fits,
+        grouped_weight_bytes as grouped_weight_bytes,
         max_batch as max_batch,
         min_chips as min_chips,
         weight_bytes as weight_bytes,
@@ -107,19 +112,25 @@ if TYPE_CHECKING:
     from scaling.pareto import front as front
     from scaling.prefix import PrefixTree as PrefixTree, saved_bytes as saved_bytes
     from scaling.roofline import (
+        attention_flops as attention_flops,
+        attention_intensity as attention_intensity,
         bandwidth_per_dollar as bandwidth_per_dollar,
         breakeven_price as breakeven_price,
         critical_batch as critical_batch,
         flops_per_dollar as flops_per_dollar,
         memory_per_dollar_hour as memory_per_dollar_hour,
+        ridge_point as ridge_point,
     )
     from scaling.sharding import (
         collective_time as collective_time,
         hop_time as hop_time,
+        link_bandwidth as link_bandwidth,
+        matmul_collective_time as matmul_collective_time,
         slice_hops as slice_hops,
         tp_limit as tp_limit,
     )
     from scaling.throughput import (
+        balanced_batch as balanced_batch,
         batch_at_step as batch_at_step,
         best_batch as best_batch,
         cache_over_compute_context as cache_over_compute_context,

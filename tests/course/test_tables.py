@@ -1,10 +1,11 @@
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from scaling.course.tables import table
 
-ROWS = [("weights", 5.38427, 70), ("KV <cache>", 3.2776, 163_840)]
+COLUMNS = {"term": ["weights", "KV <cache>"], "ms": np.array([5.38427, 3.2776]), 'bytes "<raw>"': (70, 163_840)}
 
 
 class Reader(HTMLParser):
@@ -22,7 +23,7 @@ class Reader(HTMLParser):
 
 def test_html() -> None:
     reader = Reader()
-    reader.feed(table(["term", "ms", 'bytes "<raw>"'], ROWS, 'A "step" of <70B>')._repr_html_())
+    reader.feed(table(COLUMNS, 'A "step" of <70B>')._repr_html_())
     assert reader.texts == [
         *('A "step" of <70B>', "term", "ms", 'bytes "<raw>"'),
         *("weights", "5.384", "70", "KV <cache>", "3.278", "163,840"),
@@ -35,18 +36,39 @@ def test_html() -> None:
 
 
 def test_text() -> None:
-    assert repr(table(["term", "ms"], [("weights", 5.38427), ("kv", 10.0)], "A step")) == (
+    assert repr(table({"term": ["weights", "kv"], "ms": [5.38427, 10.0]}, "A step")) == (
         "A step\nterm        ms\nweights  5.384\nkv       10.00"
     )
 
 
-def test_rows_may_be_an_iterator_or_empty() -> None:
-    assert table(["a", "b"], ((i, 2 * i) for i in range(2)), "t").rows == [["0", "0"], ["1", "2"]]
-    assert repr(table(["a", "b"], [], "t")) == "t\na  b"
+def test_a_single_value_stands_in_every_row() -> None:
+    """A number, a text and an array of no dimension; what holds one cell a row may be any kind of list."""
+    shape = {"batch": range(2), "of": {"a": 1, "b": 2}, "S": np.array(8192), "chip": "H100", "fits": True}
+    assert table(shape, "t").rows == [["0", "a", "8,192", "H100", "yes"], ["1", "b", "8,192", "H100", "yes"]]
+    assert table({"batch": (2 * i for i in range(3))}, "t").rows == [["0"], ["2"], ["4"]]
+    assert table({"S": 8192, "ms": 1.5}, "t").rows == [["8,192", "1.500"]]
 
 
-@pytest.mark.parametrize("row", [("weights",), ("weights", 1, 2)])
-def test_row_of_another_length(row: tuple[object, ...]) -> None:
-    with pytest.raises(ValueError, match=rf"^rows must have 2 cells, as the header has, not {len(row)}: ") as error:
-        table(["term", "ms"], [row], "A step")
-    assert "'weights'" in str(error.value)
+@pytest.mark.parametrize("ms", [[], [1.0], [1.0, 2.0, 3.0], np.ones(3)])
+def test_columns_of_unequal_length(ms: object) -> None:
+    said = rf"^columns must be equally long, not 'term' 2, 'ms' {len(ms)}\.$"  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=said):
+        table({"term": ["weights", "cache"], "unit": "ms", "ms": ms}, "A step")
+
+
+@pytest.mark.parametrize("none", [[], (), np.array([]), {}])
+def test_a_table_has_a_row(none: object) -> None:
+    with pytest.raises(ValueError, match=r"^columns must hold at least one row, not none: 'term', 'unit'\.$"):
+        table({"term": none, "unit": "ms"}, "A step")
+
+
+@pytest.mark.parametrize("columns", [{}, [], ["term"], "term", None, 3])
+def test_columns_have_names(columns: object) -> None:
+    with pytest.raises(ValueError, match=r"^columns must map at least one name to its cells, not "):
+        table(columns, "A step")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [None, [1, None], np.ones((2, 2)), 1j, [object()]])
+def test_a_cell_is_a_number_or_text(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^column 'ms': a cell must be a number, text, True or False, not "):
+        table({"ms": bad}, "A step")

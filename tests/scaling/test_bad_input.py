@@ -375,11 +375,11 @@ def test_numpy_s_scalars_are_as_good_as_python_s(
 
 @pytest.mark.parametrize("bad", [None, [1], object(), 1j, ONES, HUGE])
 def test_a_cell_is_a_number_or_text(bad: Any) -> None:
-    sentence(lambda: table(["a"], [[bad]], "t"), "a cell must be a number, text, True or False, not ")
+    sentence(lambda: table({"a": [bad]}, "t"), "column 'a': a cell must be a number, text, True or False, not ")
 
 
 def test_a_table_has_a_column() -> None:
-    sentence(lambda: table([], [], "t"), "header must name at least one column")
+    sentence(lambda: table({}, "t"), "columns must map at least one name to its cells, not {}.")
 
 
 def test_numpy_s_whole_numbers_keep_their_digits() -> None:

@@ -5,7 +5,7 @@ The page is whole without a script. ``claims.js`` adds the filters, and is loade
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -103,14 +103,13 @@ def claims_table(link: Link) -> str:
 
 def counts(link: Link) -> str:
     """How many rows of each section have which verdict."""
-
-    def line(title: str, claims: Iterable[ledger.Claim]) -> list[Any]:
-        verdicts = [c.verdict for c in claims]
-        return [title, *(verdicts.count(verdict) for verdict in ledger.VERDICTS), len(verdicts)]
-
-    lines = [line(f"{s.number} {s.title}", s.claims) for s in SECTIONS.values()]
-    lines.append(line("All", [c for s in SECTIONS.values() for c in s.claims]))
-    return table(["Section", *ledger.VERDICTS, "rows"], lines, "Rows by section and verdict")._repr_html_()
+    sections = {f"{s.number} {s.title}": [c.verdict for c in s.claims] for s in SECTIONS.values()}
+    sections["All"] = [verdict for verdicts in sections.values() for verdict in verdicts]
+    columns: dict[str, Any] = {"Section": sections}
+    for verdict in ledger.VERDICTS:
+        columns[verdict] = [verdicts.count(verdict) for verdicts in sections.values()]
+    columns["rows"] = [len(verdicts) for verdicts in sections.values()]
+    return table(columns, "Rows by section and verdict")._repr_html_()
 
 
 def rules(link: Link) -> str:

@@ -267,5 +267,7 @@ class Explorer(StaticWidget):
         f = self.figures(self.start)
         longest = max(("weights", "compute", "cache"), key=f.__getitem__)
         words = f"The longest term is {longest}." if 0 < f["need"] <= self.start["chips"] else "This does not fit."
-        html: str = table(("Quantity", "Value"), self._rows(), "The explorer's starting position")._repr_html_()
+        quantities = dict(self._rows())
+        columns = {"Quantity": quantities, "Value": quantities.values()}
+        html: str = table(columns, "The explorer's starting position")._repr_html_()
         return f"{html}<p>{escape(words)} The sliders that change this need JavaScript.</p>"

@@ -113,7 +113,8 @@ class Sweep(StaticWidget):
         """The start, and each slider at its two ends, as one table: for readers without JavaScript."""
         begin = zip(self._sliders.values(), self.start, strict=True)
         at = ", ".join(_worded(label, unit, values[i]) for (label, unit, values), i in begin)
-        html: str = table(("Position", *self._names), self._ends(), f"Start: {at}; then one slider moved")._repr_html_()
+        columns = dict(zip(("Position", *self._names), zip(*self._ends(), strict=True), strict=True))
+        html: str = table(columns, f"Start: {at}; then one slider moved")._repr_html_()
         asked = f"<p><strong>{escape(self.predict)}</strong></p>" if self.predict else ""
         return f"{asked}{html}<p>The positions between these ends need JavaScript.</p>"
 
