@@ -1,7 +1,8 @@
-"""The package called with SymPy's symbols in place of numbers, or with odd plain numbers of the same names."""
+"""What formulas are derived from, and the package called with symbols in place of numbers, or odd plain numbers."""
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from scaling.models import LLAMA3_70B, Model
 # Every number there is. P_step: the parameters that a step reads; copies: how often a KV head is stored.
 LETTERS = "L D F H K Q V N W C M u B S G b_w b_kv b_act b_logits P P_step copies W_axis C_other S_prompt"
 WORDS = "price price_other seconds share_W share_C share_link requests queries bits scale_bits zero_bits group"
-GIVEN = "T_given T_prompt hop hops MFU net limit free_before free_after token_bytes"
+GIVEN = "T_given T_prompt hop hops MFU net limit free_before free_after token_bytes most_tokens window"
 NAMES = f"{LETTERS} {WORDS} {GIVEN}".split()
 s = SimpleNamespace(**{name: sp.Symbol(name, positive=True) for name in NAMES})
 
@@ -154,6 +155,7 @@ def point(i: int, plain: bool = False) -> World:
     number |= {name: draw.choice((0.31, 0.53, 0.87)) for name in ("u", "share_W", "share_C", "share_link", "MFU")}
     number |= {"b_w": 0.5, "b_kv": 1.0, "b_act": 2.0, "b_logits": 4.0, "P": 7919.0 * draw.choice(_PRIMES)}
     number |= {"limit": 131.0 * draw.choice(_PRIMES), "T_given": 17.0 * draw.choice(_PRIMES)}
+    number |= {"window": draw.choice(_PRIMES), "most_tokens": 1e4 * draw.choice(_PRIMES)}
     number["free_before"] = 1e5 * (400 + draw.choice(_PRIMES))
     number["free_after"] = 0.83 * number["free_before"]
     kinds = {"params": ("nominal", "exact", "streamed")[i % 3], "kv_split": ("even", "heads")[i % 2]}
@@ -183,3 +185,123 @@ def compiled(value: Any) -> Callable[[World], Any]:
     used = sorted(sp.sympify(value).free_symbols, key=str)
     made = sp.lambdify(used, value, modules=["math"])
     return lambda world: made(*(world.number(symbol.name) for symbol in used))
+
+
+# Beginnings -----------------------------------------------------------------------------------------------------------
+
+_n = sp.Symbol("n", positive=True)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a row of `tests/formulas.py` is derived from: letters, and what is read, done and sent in a decode step.
+
+    As a bound or as measured: the peaks times their shares, links and a cost per layer counted.
+    """
+
+    measured: bool = False
+
+    def __getattr__(self, letter: str) -> Any:
+        if letter in NAMES:
+            return getattr(s, letter)
+        raise AttributeError(f"no letter {letter!r}: add it to the names of tests/scaling/symbolic.py")
+
+    x = sp.Symbol("x", positive=True)
+    every, layers, rest = ALL, IN_LAYERS, REST
+    kv = s.L * (s.K * s.H + s.K * s.H) * s.b_kv  # a key and a value in each layer
+    held = kv * s.copies
+    weights = s.P * s.b_w
+    room = s.N * s.M * s.u
+    link = s.W_axis + s.W_axis + s.W_axis
+    max, floor, ceil = staticmethod(sp.Max), staticmethod(sp.floor), staticmethod(sp.ceiling)
+
+    @staticmethod
+    def min(*values: Any) -> Any:
+        """The smallest, left as it is: SymPy would take minutes to see which."""
+        return sp.Min(*values, evaluate=False)
+
+    @staticmethod
+    def product_flop(rows: Any, inner: Any, columns: Any) -> Any:
+        """Each number of a product of two matrices takes `inner` multiplications, and as many additions."""
+        return rows * columns * (inner + inner)
+
+    def equal(self, one: Any, other: Any) -> Any:
+        """The x for which two times, sizes or rates are equal."""
+        (found,) = sp.solve(sp.Eq(one, other), self.x)
+        return found
+
+    def endless(self, value: Any) -> Any:
+        """What an expression of x comes to when x grows."""
+        return sp.limit(value, self.x, sp.oo)
+
+    def over_a_prompt(self, value: Any) -> Any:
+        """Token x of a prompt attends to the x before it."""
+        return sp.integrate(value.subs(s.S, self.x), (self.x, 0, s.S))
+
+    @property
+    def most(self) -> Any:
+        """The largest batch that fits."""
+        return sp.floor(sp.Max(0, self.equal(self.weights + self.x * s.S * self.held, self.room)))
+
+    @property
+    def attention(self) -> Any:
+        """Scores and values, for one token."""
+        return s.L * s.Q * (self.product_flop(1, s.H, s.S) + self.product_flop(1, s.S, s.H))
+
+    @property
+    def moved(self) -> Any:
+        """Bytes that each of many chips receives when a batch is gathered, or summed and scattered: all but its own."""
+        return sp.limit(s.B * s.D * s.b_act * (_n - 1) / _n, _n, sp.oo)
+
+    @property
+    def prompt(self) -> Any:
+        """FLOP of a prompt."""
+        return self.product_flop(s.S, s.P_step, 1)
+
+    @property
+    def read(self) -> Any:
+        """Bytes that all chips read in a second."""
+        return s.N * s.W * (s.share_W if self.measured else 1)
+
+    @property
+    def done(self) -> Any:
+        """FLOP that all chips do in a second."""
+        return s.N * s.C * (s.share_C if self.measured else 1)
+
+    def terms(self, batch: Any = s.B, context: Any = s.S) -> dict[str, Any]:
+        """Each byte is read by one chip, each weight meets each token on one chip, and each layer sends four times."""
+        sent = s.L * 4 * self.moved.subs(s.B, batch) / (self.link * s.share_link)
+        return {
+            "weights": s.P_step * s.b_w / self.read,
+            "compute": self.product_flop(batch, s.P_step, 1) / self.done,
+            "cache": batch * context * self.held / self.read,
+            "collectives": sent if self.measured else sp.Integer(0),
+            "overhead": s.L * s.seconds if self.measured else sp.Integer(0),
+        }
+
+    @property
+    def total(self) -> Any:
+        """Reading and multiplying go on at the same time; all else comes one after the other."""
+        t = self.terms()
+        return sp.Max(t["weights"], t["compute"]) + t["cache"] + t["collectives"] + t["overhead"]
+
+    @property
+    def balanced(self) -> Any:
+        """Batch at which both take as long."""
+        return self.equal(self.terms(self.x)["weights"], self.terms(self.x)["compute"])
+
+    def batch_in(self, limit: Any) -> Any:
+        """Largest batch whose step ends in time, whichever of the two is the longer."""
+        return _batch_in(self, limit)
+
+    def lasting(self, value: Any) -> Any:
+        """An expression of the time of a step, which is derived first."""
+        return value.subs(s.T_given, self.total)
+
+
+@cache
+def _batch_in(step: Step, limit: Any) -> Any:
+    t = step.terms(step.x)
+    rest = t["cache"] + t["collectives"] + t["overhead"]
+    found = [step.equal(rest + t[longer], limit) for longer in ("weights", "compute")]
+    return sp.Max(0, sp.Min(*found, evaluate=False), evaluate=False)

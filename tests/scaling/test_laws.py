@@ -2,6 +2,7 @@
 
 # ruff: noqa: N803
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from scaling import disaggregation, latency, memory, pareto, roofline, sharding, throughput
+from scaling import disaggregation, memory, pareto, roofline, sharding, throughput
 from scaling.chips import H100, TPU_V5E
 from scaling.deployment import ROOFLINE, Deployment, Efficiency, parallel_sizes
 from scaling.latency import StepTime, decode_step, prefill_time
 from scaling.memory import cache_bytes, fits, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_70B
 from scaling.throughput import best_batch, plateau, tokens_per_second, tokens_per_second_per_chip
+from tests.formulas import ROWS, Case
 from tests.scaling import strategies as given_
 
 ULP = 1e-12  # what rounding may cost
@@ -29,55 +31,52 @@ HALF = {"fp32": "bf16", "bf16": "int8", "fp16": "fp8", "fp8": "fp4", "int8": "in
 POD = Deployment(model=LLAMA3_70B, chip=TPU_V5E, chips=16, weights="int8", kv="int8")
 NODE = Deployment(model=LLAMA3_70B, chip=H100, chips=8, efficiency=Efficiency(links=0.7, layer_seconds=1e-6))
 
-# Every public function that broadcasts, as a function of the same four numbers.
-BROADCASTING: dict[str, Callable[[Deployment, Any, Any, Any, Any], Any]] = {
-    "cache_bytes": lambda d, B, S, G, x: memory.cache_bytes(d, B, S),
-    "fits": lambda d, B, S, G, x: memory.fits(d, B, S),
-    "max_batch": lambda d, B, S, G, x: memory.max_batch(d, S),
-    "min_chips": lambda d, B, S, G, x: memory.min_chips(d, B, S),
-    "activation_bytes.residual": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).residual,
-    "activation_bytes.mlp": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).mlp,
-    "activation_bytes.logits": lambda d, B, S, G, x: memory.activation_bytes(d.model, B).logits,
-    "attention_flops": lambda d, B, S, G, x: roofline.attention_flops(d.model, S),
-    "flops_per_dollar": lambda d, B, S, G, x: roofline.flops_per_dollar(d.chip, price=x),
-    "bandwidth_per_dollar": lambda d, B, S, G, x: roofline.bandwidth_per_dollar(d.chip, price=x),
-    "memory_per_dollar_hour": lambda d, B, S, G, x: roofline.memory_per_dollar_hour(d.chip, price=x),
-    "breakeven_price": lambda d, B, S, G, x: roofline.breakeven_price(H100, d.chip, roofline.flops_per_dollar, price=x),
-    "matmul_collective_time": lambda d, B, S, G, x: sharding.matmul_collective_time(d.chip, B, d.model.d_model),
-    "collective_time": lambda d, B, S, G, x: sharding.collective_time(d, B),
-    "tp_limit": lambda d, B, S, G, x: sharding.tp_limit(d.chip, d.model.d_ff, batch=B + 1),
-    "hop_time": lambda d, B, S, G, x: sharding.hop_time(d.model, G, hop=x),
-    "decode_step.compute": lambda d, B, S, G, x: decode_step(d, B, S).compute,
-    "decode_step.cache": lambda d, B, S, G, x: decode_step(d, B, S).cache,
-    "decode_step.collectives": lambda d, B, S, G, x: decode_step(d, B, S).collectives,
-    "decode_step.matmul": lambda d, B, S, G, x: decode_step(d, B, S).matmul,
-    "decode_step.total": lambda d, B, S, G, x: decode_step(d, B, S).total,
-    "matmul_time.compute": lambda d, B, S, G, x: latency.matmul_time(d, B, d.model.d_model, d.model.d_ff).compute,
-    "prefill_time": lambda d, B, S, G, x: prefill_time(d, S),
-    "prefill_time, mfu": lambda d, B, S, G, x: prefill_time(d, S, mfu=x),
-    "prefill_time, attention": lambda d, B, S, G, x: prefill_time(d, S, attention=True),
-    "tokens_per_second": lambda d, B, S, G, x: throughput.tokens_per_second(d, B, S),
-    "tokens_per_second_per_chip": lambda d, B, S, G, x: throughput.tokens_per_second_per_chip(d, B, S),
-    "queries_per_second": lambda d, B, S, G, x: throughput.queries_per_second(d, B, S, G),
-    "queries_per_second_per_chip": lambda d, B, S, G, x: throughput.queries_per_second_per_chip(d, B, S, G),
-    "mfu": lambda d, B, S, G, x: throughput.mfu(d, B, S),
-    "plateau": lambda d, B, S, G, x: throughput.plateau(d, S),
-    "batch_at_step": lambda d, B, S, G, x: throughput.batch_at_step(d, S, x),
-    "best_batch": lambda d, B, S, G, x: throughput.best_batch(d, S),
-    "best_batch, max_step": lambda d, B, S, G, x: throughput.best_batch(d, S, max_step=x),
-    "largest_batch": lambda d, B, S, G, x: throughput.largest_batch(d, S),
-    "largest_batch, max_step": lambda d, B, S, G, x: throughput.largest_batch(d, S, max_step=x),
-    "replicas_for": lambda d, B, S, G, x: throughput.replicas_for(d, 1000 * x, B + 1, S, G),
-    "prefill_chips": lambda d, B, S, G, x: throughput.prefill_chips(d, 1000 * x, S),
-    "prefill_chips, mfu": lambda d, B, S, G, x: throughput.prefill_chips(d, 10, S, mfu=x),
-    "cost_per_hour": lambda d, B, S, G, x: throughput.cost_per_hour(d.chip, B + 1, price=x),
-    "cost_per_million_tokens": lambda d, B, S, G, x: throughput.cost_per_million_tokens(d, B, S),
-    "cost_per_million_tokens, price": lambda d, B, S, G, x: throughput.cost_per_million_tokens(d, B, S, price=x),
-    "eviction_rate.sequences": lambda d, B, S, G, x: disaggregation.eviction_rate(B, S, G).sequences,
-    "eviction_rate.tokens": lambda d, B, S, G, x: disaggregation.eviction_rate(B, S, G).tokens,
-    "eviction_rate.share": lambda d, B, S, G, x: disaggregation.eviction_rate(B, S, G).share,
-    "prefill_decode_ratio": lambda d, B, S, G, x: disaggregation.prefill_decode_ratio(x, 2 * x, B, G),
-    "transfer_time": lambda d, B, S, G, x: disaggregation.transfer_time(d.model, S, 1e9 * x),
+
+class Numbers:
+    """The world that the rows of `tests/formulas.py` are called with: four numbers or arrays, by the book's letters."""
+
+    def __init__(self, d: Deployment, B: Any, S: Any, G: Any, x: Any, least: int = 0) -> None:
+        self.d, self.model, self.chip, self.other = d, d.model, d.chip, H100
+        self.D, self.F, self.W = d.model.d_model, d.model.d_ff, d.chip.bandwidth
+        self.varying = {"B": B + least, "N": B + 1, "requests": B, "S": S, "S_prompt": S, "G": G, "hops": G}
+        self.varying |= dict.fromkeys(("MFU", "hop", "price", "price_other", "limit", "T_prompt"), x)
+        self.varying |= {"T_given": 2 * x, "queries": 1000 * x, "net": 1e9 * x}
+        self.asked: set[str] = set()
+
+    def __getattr__(self, letter: str) -> Any:
+        if letter.startswith("_") or letter not in self.varying:
+            raise AttributeError(f"give {letter!r} a value in Numbers of {__file__}, or the row its `no_arrays`")
+        self.asked.add(letter)
+        return self.varying[letter]
+
+
+Trial = Callable[[Deployment, Any, Any, Any, Any], dict[str, Any]]
+
+
+def trial(case: Case) -> Trial:
+    """A case as a function of the same four numbers; its result by the names of its fields."""
+
+    def of(d: Deployment, B: Any, S: Any, G: Any, x: Any) -> dict[str, Any]:
+        value = case.call(Numbers(d, B, S, G, x, case.least))
+        return value._asdict() if hasattr(value, "_asdict") else {"": value}
+
+    return of
+
+
+def varies(case: Case) -> bool:
+    """Whether anything that the case is given can be an array."""
+    world = Numbers(NODE, 32, 8192, 512, 0.5)
+    case.call(world)
+    return bool(world.asked)
+
+
+# Every call of a formula with an argument that can be an array.
+BROADCASTING: dict[str, Trial] = {
+    f"{row.short}, {case.label}".rstrip(", "): trial(case)
+    for row in ROWS
+    if not row.no_arrays
+    for case in row.cases
+    if varies(case)
 }
 
 every_function = pytest.mark.parametrize("name", BROADCASTING)
@@ -102,9 +101,11 @@ def spread(grid: tuple[list[Any], ...], kind: str = "f8") -> tuple[Any, ...]:
     )
 
 
-def scalars(f: Callable[..., Any], d: Deployment, grid: tuple[list[Any], ...]) -> np.ndarray:
-    B, S, G, x = grid
-    return np.array([[[[f(d, b, s, g, y) for y in x] for g in G] for s in S] for b in B], dtype=float)
+def scalars(f: Trial, d: Deployment, grid: tuple[list[Any], ...]) -> dict[str, np.ndarray]:
+    """Each field of the result, one plain call a point of the grid."""
+    points = [f(d, *point) for point in itertools.product(*grid)]
+    shape = [len(axis) for axis in grid]
+    return {field: np.array([point[field] for point in points], float).reshape(shape) for field in points[0]}
 
 
 def same(a: Any, b: Any) -> None:
@@ -118,10 +119,9 @@ def same(a: Any, b: Any) -> None:
 @few
 @given(d=given_.deployments(), grid=grids)
 def test_array_equals_scalars(name: str, d: Deployment, grid: tuple[list[Any], ...]) -> None:
-    f = BROADCASTING[name]
-    result = f(d, *spread(grid))
-    expected = scalars(f, d, grid)
-    same(np.broadcast_to(result, expected.shape), expected)
+    result, expected = BROADCASTING[name](d, *spread(grid)), scalars(BROADCASTING[name], d, grid)
+    for field, values in expected.items():
+        same(np.broadcast_to(result[field], values.shape), values)
 
 
 @every_function
@@ -130,14 +130,15 @@ def test_array_equals_scalars(name: str, d: Deployment, grid: tuple[list[Any], .
 @given(d=given_.deployments(), grid=grids)
 @example(d=POD, grid=([40_000], [131_072], [5000], [0.5]))  # their product is beyond 32 bits
 def test_integers_do_not_overflow(name: str, kind: str, d: Deployment, grid: tuple[list[Any], ...]) -> None:
-    f = BROADCASTING[name]
-    same(f(d, *spread(grid, kind)), f(d, *spread(grid)))
+    whole, floats = (BROADCASTING[name](d, *spread(grid, one)) for one in (kind, "f8"))
+    for field, values in floats.items():
+        same(whole[field], values)
 
 
 @every_function
 def test_scalar_in_scalar_out(name: str) -> None:
     for d in (POD, NODE):
-        assert type(BROADCASTING[name](d, 32, 8192, 512, 0.5)) in (int, float, bool)
+        assert {type(value) for value in BROADCASTING[name](d, 32, 8192, 512, 0.5).values()} <= {int, float, bool}
 
 
 GRID = ([0, 1, 32, 2000], [0, 512, 8192, 200_000], [1, 512], [0.003, 0.02, 1.0])
@@ -148,11 +149,11 @@ GRID = ([0, 1, 32, 2000], [0, 512, 8192, 200_000], [1, 512], [0.003, 0.02, 1.0])
 def test_dask_equals_numpy(name: str, d: Deployment) -> None:
     dask = pytest.importorskip("dask.array")
     arrays = spread(GRID)
-    now = BROADCASTING[name](d, *arrays)
     lazy = BROADCASTING[name](d, *(dask.from_array(a, chunks=2) for a in arrays))
-    assert isinstance(lazy, dask.Array) or np.ndim(now) == 0, "computed before it was asked for"
-    with np.errstate(divide="ignore"):  # computed later, where `divide` cannot hush it
-        same(dask.asarray(lazy).compute(scheduler="synchronous"), now)
+    for field, now in BROADCASTING[name](d, *arrays).items():
+        assert isinstance(lazy[field], dask.Array) or np.ndim(now) == 0, f"{field} computed before it was asked for"
+        with np.errstate(divide="ignore", invalid="ignore"):  # computed later, where `divide` cannot hush it
+            same(dask.asarray(lazy[field]).compute(scheduler="synchronous"), now)
 
 
 def test_the_bound_of_dask_arrays() -> None:
@@ -166,9 +167,10 @@ def test_the_bound_of_dask_arrays() -> None:
 def test_jax_equals_numpy(name: str) -> None:
     jax = pytest.importorskip("jax")
     arrays = spread(GRID)
+    expected = BROADCASTING[name](POD, *arrays)
     for f in (BROADCASTING[name], jax.jit(BROADCASTING[name], static_argnums=0)):
-        result = f(POD, *map(jax.numpy.asarray, arrays))
-        np.testing.assert_allclose(np.asarray(result, float), BROADCASTING[name](POD, *arrays), rtol=1e-4)
+        for field, value in f(POD, *map(jax.numpy.asarray, arrays)).items():
+            np.testing.assert_allclose(np.asarray(value, float), expected[field], rtol=1e-4)
 
 
 @given(d=given_.deployments(), chips=st.lists(st.integers(1, 512), min_size=1, max_size=4))
@@ -574,40 +576,19 @@ def test_negative_is_refused_by_name(
         assert repr(value) in str(error.value)
 
 
+@every_function
+@few
 @given(d=given_.deployments())
-def test_zeros_are_fine(d: Deployment) -> None:
+def test_zeros_are_fine(name: str, d: Deployment) -> None:
     zeros = np.zeros(3)
-    for f in BROADCASTING.values():
-        for values in ((0, 0, 0, 0.5), (zeros, zeros, zeros, 0.5), (0, 8192, 512, 0.5), (32, 0, 512, 0.5)):
-            result = np.asarray(f(d, *values), float)
-            assert not (result < 0).any()
+    for values in ((0, 0, 0, 0.5), (zeros, zeros, zeros, 0.5), (0, 8192, 512, 0.5), (32, 0, 512, 0.5)):
+        for field, value in BROADCASTING[name](d, *values).items():
+            assert not (np.asarray(value, float) < 0).any(), f"{name} {field} is {value} for {values}"
+
+
+@given(d=given_.deployments())
+def test_nothing_is_read_of_no_cache(d: Deployment) -> None:
     assert decode_step(d, 0, 0).cache == decode_step(d, 32, 0).cache == decode_step(d, 0, 8192).cache == 0
     assert decode_step(d, 0, 0).total == pytest.approx(decode_step(d, 0, 0).weights + decode_step(d, 0, 0).overhead)
     assert max_batch(d, 0) in (0, math.inf)
     assert isinstance(decode_step(d, 0, 0), StepTime)
-
-
-def test_every_broadcasting_function_is_listed() -> None:
-    """A new formula with an argument that varies must be tried with arrays, or be named here with the reason."""
-    varying = {
-        "batch",
-        "context",
-        "tokens",
-        "decode_tokens",
-        "prompt_tokens",
-        "prefill",
-        "step",
-        "price",
-        "mfu",
-        "bandwidth",
-    }
-    plain = {"front"}  # a list of batches for one context: its length depends on the context
-    listed = {name.partition(".")[0].partition(",")[0] for name in BROADCASTING} | plain
-    for module in (memory, roofline, sharding, latency, throughput, pareto, disaggregation):
-        for name, f in vars(module).items():
-            if callable(f) and getattr(f, "__module__", "") == module.__name__ and not name.startswith("_"):
-                if isinstance(f, type):
-                    continue
-                arguments = set(f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount])
-                if arguments & varying:
-                    assert name in listed, f"{module.__name__}.{name} is not tried with arrays"

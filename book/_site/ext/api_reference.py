@@ -16,15 +16,12 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from equations import aligned, parse
+from floors import rank
 from sphinx.application import Sphinx
 from sphinx.util.nodes import nested_parse_with_titles
 
 PACKAGE = Path(__file__).parents[3] / "scaling"
 HIDDEN = ("__main__", "cli")
-FLOORS = (
-    "units chips models deployment memory roofline sharding latency throughput pareto disaggregation prefix "
-    "batching engines"
-).split()
 
 
 def modules() -> list[str]:
@@ -32,8 +29,7 @@ def modules() -> list[str]:
     paths = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
     names = {".".join(part for part in path.parts if part != "__init__") for path in paths} - {""}
     shown = [name for name in names if not any(part.startswith("_") or part in HIDDEN for part in name.split("."))]
-    rank = {name: i for i, name in enumerate(FLOORS)}
-    return sorted(shown, key=lambda name: (rank.get(name.split(".")[0], len(rank)), name))
+    return sorted(shown, key=lambda name: (rank(name), name))
 
 
 @cache

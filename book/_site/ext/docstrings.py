@@ -13,15 +13,9 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from equations import NotAnEquationError, Relation, parse
+from floors import FORMULAS, rank
 
 PACKAGE = Path(__file__).parents[3] / "scaling"
-
-# Modules of records, data and tools. In every other module each public function is a formula and must have all the
-# fields; in these a function or method is one when its docstring has an equation.
-OTHERS = {
-    *("__init__", "__main__", "_array", "_checks", "_records", "_hf_config", "units", "chips", "models", "deployment"),
-    *("batching", "engines", "course", "cli"),
-}
 
 _EQUATION = re.compile(r"\s(?:=|<=|>=|<|>)\s")
 _UNIT = re.compile(r"\[([^\]]+)\]")
@@ -197,7 +191,7 @@ def _records_in(folder: Path) -> dict[str, Result]:
 def _read(path: Path) -> Iterator[Formula]:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     module = ".".join(["scaling", *(part for part in parts if part != "__init__")])
-    strict = parts[0] not in OTHERS
+    strict = parts[0] in FORMULAS
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     # A formula may return a record of a module beside its own, as the pools of all engines do.
@@ -227,10 +221,8 @@ def _read(path: Path) -> Iterator[Formula]:
 
 def formulas() -> list[Formula]:
     """Every formula of the package, module by module in the order of the floors, as each file has them."""
-    first = "models memory roofline sharding latency throughput pareto disaggregation prefix".split()
     paths = [path for path in sorted(PACKAGE.rglob("*.py")) if "__pycache__" not in path.parts]
-    rank = {name: i for i, name in enumerate(first)}
-    paths.sort(key=lambda path: rank.get(path.relative_to(PACKAGE).with_suffix("").parts[0], len(rank)))
+    paths.sort(key=lambda path: rank(path.relative_to(PACKAGE).with_suffix("").parts[0]))
     found = [formula for path in paths for formula in _read(path)]
     twice = Counter(formula.name for formula in found)
     for one in found:
