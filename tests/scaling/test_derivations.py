@@ -73,7 +73,7 @@ def test_plain_numbers_give_the_same(name: str) -> None:
         world = point(number)
         computed = fields(DERIVED[name].call(world))
         for part, value in as_numbers(name, world.measured).items():
-            assert computed[part] == pytest.approx(value(world), rel=1e-12), f"{name} {part} at point {number}"
+            assert computed[part] == pytest.approx(value(world), rel=1e-12), f"{name}, {part} at point {number}"
             seen.add(float(computed[part]))
     assert len(seen) > 1, f"{name} is the same at every point: nothing can be seen of it"
 
