@@ -1,7 +1,6 @@
 """Sharing the cache of a common prefix: the bytes it saves, and the radix tree that finds what is there already."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from scaling._array import Array, maximum
 from scaling._checks import nonnegative, shown, whole
@@ -21,14 +20,14 @@ def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str 
     return maximum(0.0, copies - 1.0) * S * model.kv_bytes_per_token(kv)
 
 
-@dataclass
 class _Node:
     """A run of whole pages. `locks`: how many running requests stand on it; `used`: when it was last walked over."""
 
-    tokens: tuple[Hashable, ...]
-    children: dict[tuple[Hashable, ...], "_Node"] = field(default_factory=dict)
-    locks: int = 0
-    used: int = field(init=False)
+    used: int
+
+    def __init__(self, tokens: tuple[Hashable, ...], locks: int = 0) -> None:
+        self.tokens, self.locks = tokens, locks
+        self.children: dict[tuple[Hashable, ...], _Node] = {}
 
 
 class PrefixTree:

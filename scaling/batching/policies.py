@@ -2,24 +2,23 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from scaling.batching.records import Request, Span
 
 
-@dataclass(eq=False)
+# `Job`, `Limits` and `Server` are plain classes: `dataclass` writes and compiles methods that nobody here calls, and
+# every ``import scaling`` would wait for them.
 class Job:
     """A request on its way."""
 
-    request: Request
-    index: int
-    cached: int = 0
-    decoding: bool = False
-    preempted: list[float] = field(default_factory=list)
-    recomputed: int = 0
-    times: list[float] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    def __init__(self, request: Request, index: int) -> None:
+        self.request, self.index = request, index
+        self.cached = self.recomputed = 0
+        self.decoding = False
+        self.preempted: list[float] = []
+        self.times: list[float] = []
+        self.spans: list[Span] = []
 
     @property
     def due(self) -> int:
@@ -32,30 +31,27 @@ class Job:
         return self.request.output - len(self.times)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Limits:
     """What a policy may not exceed: see `scaling.batching.timeline`."""
 
-    max_batch: int
-    pool: float
-    chunk: float
-    reserve: float
+    def __init__(self, *, max_batch: int, pool: float, chunk: float, reserve: float) -> None:
+        self.max_batch, self.pool, self.chunk, self.reserve = max_batch, pool, chunk, reserve
 
 
 # The jobs of one step, and how many tokens each puts into the cache.
 Plan: TypeAlias = list[tuple[Job, int]]
 
 
-@dataclass
 class Server:
     """One pool of cache, and the requests that have tokens in it."""
 
-    limits: Limits
-    queue: deque[Job]
-    now: float = field(init=False)  # the schedule sets the clock before it asks for a plan
-    running: list[Job] = field(default_factory=list)
-    landing: list[Job] = field(default_factory=list)  # room is kept for their caches, which come from another server
-    peer: "Server | None" = None  # the server that room is kept on
+    now: float  # the schedule sets the clock before it asks for a plan
+
+    def __init__(self, limits: Limits, queue: deque[Job]) -> None:
+        self.limits, self.queue = limits, queue
+        self.running: list[Job] = []
+        self.landing: list[Job] = []  # room is kept for their caches, which come from another server
+        self.peer: Server | None = None  # the server that room is kept on
 
     @property
     def held(self) -> int:

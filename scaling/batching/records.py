@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scaling._checks import finite, shown, whole
+from scaling._records import Record
 
 SPAN_KINDS = ("prefill", "decode", "mixed", "transfer", "wait", "held")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request(Record):
     """One query: `prompt` tokens in, `output` tokens out, `arrival` on the clock of the timeline. [s]
 
     Raises ``ValueError`` for a prompt or output below 1, or an arrival that is negative or not finite.
@@ -22,6 +23,7 @@ class Request:
     name: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for field in ("prompt", "output"):
             object.__setattr__(self, field, whole(f"Request.{field}", getattr(self, field)))
         if getattr(self.arrival, "ndim", 0):
