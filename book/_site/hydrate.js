@@ -2,51 +2,59 @@
    end, and gives way to what that shows. When all have, <html> has data-widgets="ready". */
 (() => {
   "use strict";
-  const { signal } = new AbortController(); // never aborted: widgets here live as long as the page
-
   /** What a front end sees of its model: the stored data, and nobody on the other side. */
   class Model {
+    /** @param {Record<string, unknown>} data */
     constructor(data) {
       this.data = data;
+      /** @type {Map<string, Set<() => void>>} */
       this.listeners = new Map();
     }
+
+    /** @param {string} name */
     get(name) {
       return this.data[name];
     }
+
+    /** @param {string} name @param {unknown} value */
     set(name, value) {
-      if (typeof name === "object") return Object.entries(name).forEach((entry) => this.set(...entry));
       if (Object.is(this.data[name], value)) return;
       this.data[name] = value;
-      this.emit(`change:${name}`, this, value);
-      this.emit("change", this);
+      for (const listener of [...(this.listeners.get(`change:${name}`) ?? [])]) listener();
     }
-    on(name, listener) {
-      if (!this.listeners.has(name)) this.listeners.set(name, new Set());
-      this.listeners.get(name).add(listener);
+
+    /** @param {string} event @param {() => void} listener */
+    on(event, listener) {
+      this.listeners.set(event, (this.listeners.get(event) ?? new Set()).add(listener));
     }
-    off(name, listener) {
-      if (name == null) this.listeners.clear();
-      else if (listener) this.listeners.get(name)?.delete(listener);
-      else this.listeners.delete(name);
+
+    /** @param {string} event @param {() => void} listener */
+    off(event, listener) {
+      this.listeners.get(event)?.delete(listener);
     }
-    emit(name, ...values) {
-      for (const listener of [...(this.listeners.get(name) ?? [])]) listener(...values);
-    }
+
     save_changes() {}
-    send() {}
   }
 
-  /** Bytes are kept as {"base64": text}, and front ends get them as a kernel sends them. */
+  /**
+   * Bytes are kept as {"base64": text}, and front ends get them as a kernel sends them.
+   * @param {string} _
+   * @param {any} value
+   */
   const revive = (_, value) =>
     typeof value?.base64 === "string"
       ? new DataView(Uint8Array.from(atob(value.base64), (c) => c.charCodeAt(0)).buffer)
       : value;
 
+  /** @type {Record<string, {render: (context: {model: Model, el: HTMLElement}) => unknown}>} */
+  const frontEnds = Reflect.get(globalThis, "scalingFrontEnds");
+
+  /** @param {HTMLElement} fallback */
   async function show(fallback) {
     try {
       const el = document.createElement("div");
-      const model = new Model(JSON.parse(fallback.querySelector("script").textContent, revive));
-      await globalThis.scalingFrontEnds[fallback.dataset.frontEnd].render({ model, el, signal, experimental: {} });
+      const model = new Model(JSON.parse(fallback.querySelector("script")?.textContent ?? "", revive));
+      await frontEnds[fallback.dataset.frontEnd ?? ""].render({ model, el });
       fallback.replaceWith(el);
     } catch (error) {
       console.error(error);
@@ -57,7 +65,9 @@
   }
 
   async function main() {
-    await Promise.all([...document.querySelectorAll(".scaling-fallback")].map(show));
+    /** @type {NodeListOf<HTMLElement>} */
+    const fallbacks = document.querySelectorAll(".scaling-fallback");
+    await Promise.all([...fallbacks].map(show));
     document.documentElement.dataset.widgets = "ready";
     arrive();
   }
@@ -65,14 +75,17 @@
   /** Widgets and figures are taller than what stood in for them, so what the address points to has moved on. */
   function arrive() {
     const [visit] = performance.getEntriesByType("navigation");
-    if (visit?.type !== "navigate" || moved) return;
+    if (!(visit instanceof PerformanceNavigationTiming) || visit.type !== "navigate" || moved) return;
     document.querySelector(":target")?.scrollIntoView({ behavior: "instant" });
   }
 
   // From its first own move on the page is the reader's, and a page that was left and comes back is where it was.
   let moved = false;
   for (const move of ["wheel", "touchmove", "keydown", "pointerdown"]) {
-    addEventListener(move, () => (moved = true), { once: true, passive: true });
+    const leave = () => {
+      moved = true;
+    };
+    addEventListener(move, leave, { once: true, passive: true });
   }
   addEventListener("load", arrive, { once: true });
 

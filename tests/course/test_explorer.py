@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import subprocess
 from collections.abc import Iterator
@@ -26,8 +27,8 @@ WIDGETS = Path(scaling.__file__).parent / "course" / "widgets"
 CHIPS, MODELS, DTYPES, KV = (H100, TPU_V5E), (LLAMA3_8B, LLAMA3_70B), ("bf16", "int4"), ("bf16", "int8")
 G, MFU = 256, 0.5
 NAMES = [
-    *("weights", "compute", "matmul", "cache", "rate", "chip_hours", "ceiling", "critical", "need", "max_batch"),
-    *("memory", "weight_bytes", "cache_bytes", "prefill", "prefill_attention", "ratio", "leaving"),
+    *("weights", "compute", "matmul", "cache", "rate", "chip_hours", "ceiling", "critical", "whole_critical", "need"),
+    *("max_batch", "memory", "weight_bytes", "cache_bytes", "prefill", "prefill_attention", "ratio", "leaving"),
 ]
 
 
@@ -47,15 +48,16 @@ def deployments() -> Iterator[Deployment]:
 
 
 def computed(d: Deployment, batch: Any, context: Any) -> list[Any]:
-    """What the formulas give, in the order of `explorer_positions.mjs`: step time, fits, then NAMES."""
+    """What the formulas give, in the order of `explorer_positions.mjs`: step time, longest term, fits, then NAMES."""
     step = scaling.decode_step(d, batch, context)
     prefill = scaling.prefill_time(d, context, mfu=MFU)
     return [
-        *(step.total, scaling.fits(d, batch, context)),
+        *(step.total, np.vectorize(list(TERMS).index)(step.bound), scaling.fits(d, batch, context)),
         *(step.weights, step.compute, step.matmul, step.cache),
         scaling.tokens_per_second_per_chip(d, batch, context),
         scaling.cost_per_million_tokens(d, batch, context, price=1.0),
-        *(scaling.plateau(d, context) / d.chips, balanced_batch(d), scaling.min_chips(d, batch, context)),
+        *(scaling.plateau(d, context) / d.chips, balanced_batch(d), math.ceil(balanced_batch(d))),
+        scaling.min_chips(d, batch, context),
         *(scaling.max_batch(d, context), d.memory, scaling.weight_bytes(d), scaling.cache_bytes(d, batch, context)),
         *(prefill, scaling.prefill_time(d, context, mfu=MFU, attention=True)),
         scaling.prefill_decode_ratio(prefill, step.total, batch, G),
@@ -70,14 +72,14 @@ def test_the_page_shows_what_scaling_computes_at_every_position(explorer: Explor
     done = subprocess.run(
         [tool("node"), str(script)], input=json.dumps(state).encode(), capture_output=True, check=True
     )
-    shape = (len(CONTEXTS), len(BATCHES), 2 + len(NAMES))
+    shape = (len(CONTEXTS), len(BATCHES), 3 + len(NAMES))
     shown = np.frombuffer(done.stdout, "<f4").reshape(-1, *shape)
     everywhere = list(deployments())
     assert len(shown) == len(everywhere)
     batch, context = np.array(BATCHES, float)[None, :], np.array(CONTEXTS, float)[:, None]
     for got, d in zip(shown, everywhere, strict=True):
         for i, want in enumerate(computed(d, batch, context)):
-            what = f"{['total', 'fits', *NAMES][i]} of {d.model.name} on {d.chips} {d.chip.name}"
+            what = f"{['total', 'longest', 'fits', *NAMES][i]} of {d.model.name} on {d.chips} {d.chip.name}"
             np.testing.assert_allclose(got[..., i], np.broadcast_to(want, shape[:2]), rtol=3e-7, err_msg=what)
 
 
@@ -101,7 +103,7 @@ def test_the_kernel_answers_for_values_between_the_stored_ones(explorer: Explore
     position = {"chip": "H100", "model": "LLAMA3_70B", "chips": 8, "weights": "bf16", "kv": "int8", "price": None}
     explorer.request = {**position, "context": 5000, "batch": 43, "id": 1}
     d = Deployment(model=LLAMA3_70B, chip=H100, chips=8, kv="int8")
-    want = computed(d, 43, 5000)[2:]
+    want = computed(d, 43, 5000)[3:]
     assert explorer.exact["id"] == 1
     assert [explorer.exact["at"][name] for name in NAMES] == pytest.approx(want, rel=1e-12)
     assert len(explorer.exact["front"]) == len(BATCHES)
@@ -183,8 +185,6 @@ def test_the_fallback_gives_the_starting_position_in_numbers() -> None:
 
 
 def test_the_front_end_has_the_book_s_colours_and_hatches() -> None:
-    script = (WIDGETS / "explorer.js").read_text(encoding="utf-8")
-    for term, colour, hatch in re.findall(r'^  (\w+): \{ colour: "(#\w+)", hatch: "(.*?)"', script, re.M):
-        assert TERMS[term] == (colour, hatch)
-    assert len(re.findall(r"colour: ", script)) == 3
-    assert "innerHTML" not in script
+    script = (WIDGETS / "figures.js").read_text(encoding="utf-8")
+    drawn = re.findall(r'^  (\w+): \{ colour: "(#\w+)", hatch: "(.*?)"', script, re.M)
+    assert drawn == [(term, *TERMS[term]) for term in ("weights", "compute", "cache")]

@@ -5,6 +5,7 @@ what it holds as JSON, from which the site starts the script that it has of each
 """
 
 import json
+import re
 from base64 import b64encode
 from html import escape
 from pathlib import Path
@@ -17,8 +18,9 @@ HERE = Path(__file__).parent
 
 
 def load(*names: str) -> str:
-    """The text of files that lie beside this module, one after the other."""
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
+    """The text of files that lie beside this module, one after the other. Scripts join into one, and import nothing."""
+    text = "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
+    return re.sub(r'^import [^;]* from "\./\w+\.js";\n', "", text, flags=re.MULTILINE)
 
 
 class StaticWidget(anywidget.AnyWidget):

@@ -24,7 +24,7 @@ from scaling.course.widgets._base import StaticWidget
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.disaggregation import eviction_rate, prefill_decode_ratio
 from scaling.latency import decode_step, prefill_time
-from scaling.memory import cache_bytes, max_batch, min_chips, weight_bytes
+from scaling.memory import cache_bytes, fits, max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_8B, LLAMA3_70B, Model
 from scaling.throughput import (
     balanced_batch,
@@ -32,7 +32,7 @@ from scaling.throughput import (
     plateau,
     tokens_per_second_per_chip as rate_per_chip,
 )
-from scaling.units import GB, ms, number
+from scaling.units import GB, dtype_bytes, ms, number
 
 Figure: TypeAlias = tuple[str, Callable[[Deployment, float, float], Any]]
 
@@ -52,6 +52,7 @@ _STEP: Mapping[str, Figure] = {
     "chip_hours": ("pair weights kv context batch", lambda d, b, s: cost_per_million_tokens(d, b, s, price=1.0)),
     "ceiling": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
     "critical": ("pair weights", lambda d, b, s: balanced_batch(d)),
+    "whole_critical": ("pair weights", lambda d, b, s: math.ceil(balanced_batch(d))),
     "need": ("pair weights kv tokens", min_chips),
     "max_batch": ("place weights kv context", lambda d, b, s: max_batch(d, s)),
     "memory": ("place", lambda d, b, s: d.memory),
@@ -81,6 +82,12 @@ def _name(record: Chip | Model) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", record.name).strip("-")
 
 
+def _smaller(offered: Sequence[str]) -> dict[str, str]:
+    """For each dtype the first one offered that is smaller, where there is one: what the explorer may advise."""
+    pairs = product(offered, reversed(offered))
+    return {dtype: other for dtype, other in pairs if dtype_bytes(other) < dtype_bytes(dtype)}
+
+
 class Explorer(StaticWidget):
     """Handles on a deployment, and its decode step, its front, its memory and its cost.
 
@@ -95,7 +102,7 @@ class Explorer(StaticWidget):
     more choices than a page can carry.
     """
 
-    scripts = ("explorer.js",)
+    scripts = ("dom.js", "figures.js", "drawing.js", "explorer.js")
     styles = ("widgets.css", "explorer.css")
 
     axes = t.Dict().tag(sync=True)
@@ -166,6 +173,7 @@ class Explorer(StaticWidget):
             "sizes": [[list(sizes) for sizes in row] for row in self._sizes()],
             "weights": list(self._dtypes["weights"]),
             "kv": list(self._dtypes["kv"]),
+            "smaller": {name: _smaller(offered) for name, offered in self._dtypes.items()},
             "context": list(self._contexts),
             "batch": list(self._batches),
             "tokens": [[at[B * S] for B in self._batches] for S in self._contexts],
@@ -226,14 +234,14 @@ class Explorer(StaticWidget):
                 values.append(of(d, at["B"], at["S"]))
         return layout, struct.pack(f"<{len(values)}f", *values)
 
+    def _deployment(self, position: Mapping[str, Any]) -> Deployment:
+        names = {name: position[name] for name in ("chips", "weights", "kv")}
+        chip, model = self._chips[position["chip"]], self._models[position["model"]]
+        return replace(self._base, chip=chip, model=model, **names)
+
     def figures(self, position: Mapping[str, Any]) -> dict[str, float]:
         """Every figure at a position (any whole batch and context), keyed by name. SI base units."""
-        d = replace(
-            self._base,
-            chip=self._chips[position["chip"]],
-            model=self._models[position["model"]],
-            **{name: position[name] for name in ("chips", "weights", "kv")},
-        )
+        d = self._deployment(position)
         return {name: float(of(d, position["batch"], position["context"])) for name, (_, of) in self._figures.items()}
 
     @t.observe("request")
@@ -264,9 +272,9 @@ class Explorer(StaticWidget):
 
     def fallback(self) -> str:
         """The starting position as a table, for readers without JavaScript."""
-        f = self.figures(self.start)
-        longest = max(("weights", "compute", "cache"), key=f.__getitem__)
-        words = f"The longest term is {longest}." if 0 < f["need"] <= self.start["chips"] else "This does not fit."
+        d, batch, context = self._deployment(self.start), self.start["batch"], self.start["context"]
+        longest = f"The longest term is {decode_step(d, batch, context).bound}."
+        words = longest if fits(d, batch, context) else "This does not fit."
         quantities = dict(self._rows())
         columns = {"Quantity": quantities, "Value": quantities.values()}
         html: str = table(columns, "The explorer's starting position")._repr_html_()

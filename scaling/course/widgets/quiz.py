@@ -26,7 +26,7 @@ class Quiz(StaticWidget):
     `outcome`: ``""`` when not attempted, ``"wrong"`` or ``"right"``. `cause`: the feedback given.
     """
 
-    scripts = ("quiz.js",)
+    scripts = ("dom.js", "grading.js", "quiz.js")
     styles = ("widgets.css",)
 
     kind = t.Unicode("quiz").tag(sync=True)
@@ -68,7 +68,7 @@ def _list(tag: str, texts: list[str] | tuple[str, ...]) -> str:
 class Progress(StaticWidget):
     """How many of the questions `ids` the reader has answered right, and a button that clears these answers."""
 
-    scripts = ("quiz.js",)
+    scripts = ("dom.js", "grading.js", "quiz.js")
     styles = ("widgets.css",)
 
     kind = t.Unicode("progress").tag(sync=True)

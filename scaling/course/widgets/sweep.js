@@ -1,143 +1,180 @@
 // The sweep's front end. It holds no formula: Python computed the outcomes of every position, this file looks them up.
 // With numbers it does two things only: it scales a bar's length and divides an outcome by its value at the start.
+import { atRest, button, floats, guessForm, h, handleForm, howFar, number } from "./dom.js";
 
-const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const FINE = [1, 2, 3, 4].map((digits) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: digits }));
+/** @import { Model } from "./dom.js" */
+/** @typedef {[label: string, unit: string, values: number[]]} Slider */
+/** @typedef {[label: string, unit: string]} Outcome */
 
-/** A number for people: at most 4 significant digits, thousands separated. */
-export function number(value, digits = 4) {
-  if (!Number.isFinite(value)) return value === Infinity ? "∞" : "–";
-  return (Math.abs(value) >= 10 ** (digits - 1) ? WHOLE : FINE[digits - 1]).format(value);
-}
-
-/** The outcomes at a position, which is one index for each slider; the last slider and then the outcome run fastest. */
+/**
+ * The outcomes at a position, which is one index for each slider; the last slider and then the outcome run fastest.
+ * @param {Float32Array} values
+ * @param {number[]} lengths
+ * @param {number} outcomes
+ * @param {number[]} at
+ */
 export function lookup(values, lengths, outcomes, at) {
   const first = outcomes * lengths.reduce((sum, length, i) => sum * length + at[i], 0);
   return Array.from(values.subarray(first, first + outcomes));
 }
 
-/** How far a guess is off, as a ratio. */
+/** What is said of a guess. @param {number} guess @param {number} truth @param {Outcome} outcome */
 export function verdict(guess, truth, [label, unit]) {
   const said = `You guessed ${number(guess)}; ${label} is ${number(truth)}${unit ? ` ${unit}` : ""}.`;
   if (!(truth > 0 && Number.isFinite(truth))) return said;
-  const ratio = guess / truth, off = Math.max(ratio, 1 / ratio);
-  return `${said} Your guess is ${off < 1.05 ? "within 5 %" : `${number(off, 3)} times too ${ratio > 1 ? "large" : "small"}`}.`;
+  return `${said} Your guess is ${howFar(guess, truth, "large", "small")}.`;
 }
 
-function h(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
+/** A slider's value in words. @param {Slider} slider @param {number} i */
+const worded = ([, unit, values], i) => `${number(values[i])}${unit ? ` ${unit}` : ""}`;
 
-/** In JupyterLab the browser does nothing of its own when Enter is pressed in a field, so that key is heard here. */
-function onEnter(event, act) {
-  if (event.key !== "Enter" || event.isComposing) return;
-  event.preventDefault();
-  act();
-}
-
-function render({ model, el }) {
-  const sliders = model.get("sliders"), outcomes = model.get("outcomes"), start = model.get("start"), key = model.get("key");
-  const view = model.get("grid"), lengths = sliders.map(([, , values]) => values.length);
-  const values = new Float32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
-  const outcome = (at) => lookup(values, lengths, outcomes.length, at), first = outcome(start);
-  const undo = [];
-  let at = [...start], timer = 0;
-
-  const listen = (target, type, act) => {
-    target.addEventListener(type, act);
-    undo.push(() => target.removeEventListener(type, act));
-  };
-  const worded = ([, unit, list], i) => `${number(list[i])}${unit ? ` ${unit}` : ""}`;
-
-  // handles
-  const ranges = sliders.map(([label, , list], i) => {
-    const range = h("input", { type: "range", min: 0, max: list.length - 1, step: 1, "aria-label": label });
-    listen(range, "input", () => move(at.map((now, j) => (j === i ? Number(range.value) : now))));
-    return range;
+/**
+ * For each outcome, the longest bar of its unit, now or at the start; bars of one unit share one scale.
+ * @param {Outcome[]} outcomes
+ * @param {number[]} now
+ * @param {number[]} first
+ */
+export const longest = (outcomes, now, first) =>
+  outcomes.map(([, unit]) => {
+    const peers = outcomes.flatMap((other, i) => (other[1] === unit ? [now[i], first[i]] : []));
+    return Math.max(...peers.filter(Number.isFinite), 0);
   });
-  const shown = sliders.map(() => h("output", { "aria-hidden": "true" }));
-  const handles = h("form", { class: "sx-handles" }, ...sliders.map(([label], i) =>
-    h("div", { class: "sx-slider" }, h("span", { "aria-hidden": "true" }, label), ranges[i], shown[i])));
-  listen(handles, "submit", (event) => event.preventDefault());
-  // JupyterLab takes the arrow keys for itself, unless they stop here.
-  listen(handles, "keydown", (event) => event.stopPropagation());
 
-  // outcomes: a label over its bar, the value, and how it compares with the start
-  const rows = outcomes.map(([label, unit]) => {
-    const bar = h("span"), begin = h("i"), value = h("td"), ratio = h("td");
-    const head = h("th", { scope: "row" }, label, h("span", { class: "sp-bar", "aria-hidden": "true" }, bar, begin));
-    return { bar, begin, value, ratio, unit, row: h("tr", {}, head, value, ratio) };
-  });
-  const col = (words) => h("th", { scope: "col" }, words);
-  const table = h("table", { class: "sp-table" }, h("thead", {}, h("tr", {}, col("Outcome"), col("Value"), col("÷ start"))),
-    h("tbody", {}, ...rows.map(({ row }) => row)));
-  const place = h("p", { class: "sx-place" }), live = h("p", { role: "status", class: "sw-spoken" });
-  const answer = h("div", { class: "sx-answer" }, place, table,
-    h("p", { class: "sx-key" }, "Bars of one unit share one scale; the line in a bar marks its value at the start."));
-  const reset = h("button", { type: "button" }, "Reset");
-  listen(reset, "click", () => move([...start]));
-  const root = h("section", { class: "scaling-widget explorer sweep", "aria-label": "Sliders", "data-key": key,
-    "data-lm-suppress-shortcuts": "true" }, handles, answer, h("div", { class: "sx-tools" }, reset), live);
+/** @param {number} value @param {number} longest */
+const part = (value, longest) => `${longest > 0 && Number.isFinite(value) ? (100 * Math.max(value, 0)) / longest : 0}%`;
 
-  // a guess first, if the page asks for one
-  const question = model.get("predict");
-  if (question) {
-    const guess = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal" });
-    const skip = h("button", { type: "button", class: "sw-quiet" }, "Skip");
-    const [label, unit] = outcomes[0];
-    const form = h("form", { class: "sx-predict" }, h("p", {}, question),
-      h("label", {}, `Your guess: ${label} `, guess, ` ${unit}`), h("button", { type: "submit", class: "sw-main" }, "Show me"), skip);
-    const open = (words) => {
-      form.replaceChildren(h("p", { tabindex: "-1" }, words));
-      form.hidden = !words;
-      root.classList.remove("sx-waiting");
-      if (words) form.firstChild.focus();
-      else ranges[0].focus();
+/**
+ * A range and what it stands at for each slider.
+ * @param {Slider[]} sliders
+ * @param {(i: number, place: number) => void} moved
+ */
+function handles(sliders, moved) {
+  const rows = sliders.map(([label, , values], i) => {
+    const oninput = () => moved(i, Number(range.value));
+    const limits = { min: 0, max: values.length - 1, step: 1 };
+    const range = h("input", { type: "range", ...limits, "aria-label": label, oninput });
+    const shown = h("output", { "aria-hidden": "true" });
+    return {
+      range,
+      shown,
+      node: h("div", { class: "sx-slider" }, h("span", { "aria-hidden": "true" }, label), range, shown),
     };
-    listen(guess, "keydown", (event) => onEnter(event, () => form.requestSubmit()));
-    listen(skip, "click", () => open(""));
-    listen(form, "submit", (event) => {
-      event.preventDefault();
-      if (guess.value > 0) open(verdict(Number(guess.value), first[0], outcomes[0]));
-      else guess.focus();
+  });
+  /** @param {number[]} at */
+  const draw = (at) => {
+    rows.forEach(({ range, shown }, i) => {
+      range.value = String(at[i]);
+      range.setAttribute("aria-valuetext", worded(sliders[i], at[i]));
+      shown.value = worded(sliders[i], at[i]);
     });
-    root.insertBefore(form, handles);
-    root.classList.add("sx-waiting");
-  }
+  };
+  return { node: handleForm(...rows.map(({ node }) => node)), draw };
+}
 
-  function move(next, quiet) {
+/** An outcome's row: a label over its bar, the value, and how it compares with the start. @param {Outcome} outcome */
+function outcomeRow([label, unit]) {
+  const [bar, begin, value, ratio] = [h("span"), h("i"), h("td"), h("td")];
+  const head = h("th", { scope: "row" }, label, h("span", { class: "sp-bar", "aria-hidden": "true" }, bar, begin));
+  /** @param {number} now @param {number} first @param {number} longest */
+  const draw = (now, first, longest) => {
+    bar.style.width = part(now, longest);
+    begin.style.left = part(first, longest);
+    value.replaceChildren(number(now), ...(unit ? [" ", h("small", {}, unit)] : []));
+    ratio.textContent = number(now / first, 3);
+  };
+  return { node: h("tr", {}, head, value, ratio), draw };
+}
+
+/** @param {Outcome[]} outcomes @param {number[]} first the outcomes at the start */
+function outcomeTable(outcomes, first) {
+  const rows = outcomes.map(outcomeRow);
+  const head = ["Outcome", "Value", "÷ start"].map((words) => h("th", { scope: "col" }, words));
+  const body = h("tbody", {}, ...rows.map(({ node }) => node));
+  /** @param {number[]} now */
+  const draw = (now) => {
+    const tops = longest(outcomes, now, first);
+    for (const [i, row] of rows.entries()) row.draw(now[i], first[i], tops[i]);
+  };
+  return { node: h("table", { class: "sp-table" }, h("thead", {}, h("tr", {}, ...head)), body), draw };
+}
+
+/** What is computed for which position, and how it is called. @param {Model} model */
+function read(model) {
+  /** @type {Slider[]} */
+  const sliders = model.get("sliders");
+  /** @type {Outcome[]} */
+  const outcomes = model.get("outcomes");
+  const values = floats(model.get("grid"));
+  const lengths = sliders.map(([, , list]) => list.length);
+  /** @param {number[]} at */
+  const outcomeAt = (at) => lookup(values, lengths, outcomes.length, at);
+  return { sliders, outcomes, start: /** @type {number[]} */ (model.get("start")), outcomeAt };
+}
+
+/** The parts of a sweep, put together; `move` goes to a position. @param {Model} model */
+function assemble(model) {
+  const { sliders, outcomes, start, outcomeAt } = read(model);
+  const first = outcomeAt(start);
+  let at = start;
+  const sliding = handles(sliders, (i, place) => move(at.with(i, place)));
+  const table = outcomeTable(outcomes, first);
+  const place = h("p", { class: "sx-place" });
+  const live = h("p", { role: "status", class: "sw-spoken" });
+  const key = h(
+    "p",
+    { class: "sx-key" },
+    "Bars of one unit share one scale; the line in a bar marks its value at the start.",
+  );
+  const rest = atRest(() => {
+    const now = outcomeAt(at);
+    live.textContent = outcomes.map(([label, unit], i) => `${label} ${number(now[i])} ${unit}`.trim()).join(", ");
+  });
+  /** @param {number[]} next */
+  function move(next, quiet = false) {
     at = next;
-    const now = outcome(at), finite = (list) => list.filter(Number.isFinite);
-    sliders.forEach((slider, i) => {
-      ranges[i].value = at[i];
-      ranges[i].setAttribute("aria-valuetext", worded(slider, at[i]));
-      shown[i].value = worded(slider, at[i]);
-    });
-    rows.forEach(({ bar, begin, value, ratio, unit }, i) => {
-      const peers = outcomes.map((other, j) => (other[1] === unit ? j : -1)).filter((j) => j >= 0);
-      const longest = Math.max(...finite(peers.flatMap((j) => [now[j], first[j]])), 0);
-      const part = (x) => `${longest > 0 && Number.isFinite(x) ? (100 * Math.max(x, 0)) / longest : 0}%`;
-      bar.style.width = part(now[i]);
-      begin.style.left = part(first[i]);
-      value.replaceChildren(number(now[i]), ...(unit ? [" ", h("small", {}, unit)] : []));
-      ratio.textContent = number(now[i] / first[i], 3);
-    });
-    const words = sliders.map((slider, i) => `${slider[0]} ${worded(slider, at[i])}`).join(", ");
-    place.textContent = words;
-    clearTimeout(timer);
-    if (quiet) return;
-    timer = setTimeout(() => { // a slider sends many moves: only where it stops is said
-      live.textContent = outcomes.map(([label, unit], i) => `${label} ${number(now[i])} ${unit}`.trim()).join(", ");
-    }, 350);
+    sliding.draw(at);
+    table.draw(outcomeAt(at));
+    place.textContent = sliders.map((slider, i) => `${slider[0]} ${worded(slider, at[i])}`).join(", ");
+    if (quiet) rest.stop();
+    else rest.moved();
   }
+  const tools = h(
+    "div",
+    { class: "sx-tools" },
+    button("Reset", () => move(start)),
+  );
+  const parts = [sliding.node, h("div", { class: "sx-answer" }, place, table.node, key), tools, live];
+  const judge = (/** @type {number} */ guess) => verdict(guess, first[0], outcomes[0]);
+  const [label, unit] = outcomes[0];
+  return {
+    parts,
+    start: () => move(start, true),
+    stop: rest.stop,
+    about: { label: `Your guess: ${label}`, unit, judge },
+  };
+}
 
-  undo.push(() => clearTimeout(timer));
+/** @param {{model: Model, el: HTMLElement}} context */
+function render({ model, el }) {
+  const { parts, start, stop, about } = assemble(model);
+  const root = h(
+    "section",
+    {
+      class: "scaling-widget explorer sweep",
+      "aria-label": "Sliders",
+      "data-key": model.get("key"),
+      "data-lm-suppress-shortcuts": "true",
+    },
+    ...parts,
+  );
+  const question = model.get("predict");
+  if (question) root.prepend(guessForm(root, { question, ...about }, () => {}));
   el.append(root);
-  move([...start], true);
-  return () => { undo.forEach((act) => act()); root.remove(); };
+  start();
+  return () => {
+    stop();
+    root.remove();
+  };
 }
 
 export default { render };

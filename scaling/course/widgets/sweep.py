@@ -35,7 +35,7 @@ class Sweep(StaticWidget):
     outcomes that are not numbers or not the same everywhere, and for more combinations than a page can carry.
     """
 
-    scripts = ("sweep.js",)
+    scripts = ("dom.js", "sweep.js")
     styles = ("widgets.css", "explorer.css", "sweep.css")
 
     sliders: t.List[Any] = t.List().tag(sync=True)

@@ -1,12 +1,11 @@
 // Reads [{question, answer}, ...] as JSON from standard input and prints the grader's verdicts, in the same order, as JSON.
 // An answer {base: x} stands for the number x of base units, typed in the question's own unit.
-import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-
-const source = await readFile(new URL("../../../scaling/course/widgets/quiz.js", import.meta.url));
-const { grade, parseQuantity } = await import(`data:text/javascript;base64,${source.toString("base64")}`);
+import { grade, parseQuantity } from "../../../scaling/course/widgets/grading.js";
 
 const typed = (base, unit) => `${base / parseQuantity(`1 ${unit}`, unit).values[0]} ${unit}`;
 const tasks = JSON.parse(await text(process.stdin));
-const verdicts = tasks.map(({ question, answer }) => grade(question, answer?.base === undefined ? answer : typed(answer.base, question.unit)));
+const verdicts = tasks.map(({ question, answer }) =>
+  grade(question, answer?.base === undefined ? answer : typed(answer.base, question.unit)),
+);
 console.log(JSON.stringify(verdicts));

@@ -1,23 +1,38 @@
 // Reads lines of JSON, lists of [question, answer, how], and writes for each a line with the list of what came of them.
 // An answer is graded; where `how` is "typed" it is also typed into the quiz on a page, where it is "kept" it is found in the
 // browser's storage. That page knows elements and text; what would make markup of a text throws.
-import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 
-const refuse = (name) => { throw new Error(`the page was given markup: ${name}`); };
+const refuse = (name) => {
+  throw new Error(`the page was given markup: ${name}`);
+};
 
 /** As much of an element as the quiz uses. */
 class Element {
   constructor(tag) {
     Object.assign(this, { tag, childNodes: [], parent: null, dataset: {}, attributes: {} });
   }
-  get children() { return this.childNodes.filter((node) => node instanceof Element); }
-  get lastChild() { return this.childNodes.at(-1) ?? null; }
-  get textContent() { return this.childNodes.map((node) => node.textContent ?? node).join(""); }
-  set textContent(text) { this.childNodes = text === "" ? [] : [String(text)]; }
-  set innerHTML(_) { refuse("innerHTML"); }
-  set outerHTML(_) { refuse("outerHTML"); }
-  insertAdjacentHTML() { refuse("insertAdjacentHTML"); }
+  get children() {
+    return this.childNodes.filter((node) => node instanceof Element);
+  }
+  get lastChild() {
+    return this.childNodes.at(-1) ?? null;
+  }
+  get textContent() {
+    return this.childNodes.map((node) => node.textContent ?? node).join("");
+  }
+  set textContent(text) {
+    this.childNodes = text === "" ? [] : [String(text)];
+  }
+  set innerHTML(_) {
+    refuse("innerHTML");
+  }
+  set outerHTML(_) {
+    refuse("outerHTML");
+  }
+  insertAdjacentHTML() {
+    refuse("insertAdjacentHTML");
+  }
   setAttribute(name, value) {
     if (/^(on.*|srcdoc|style|href|src)$/i.test(name)) refuse(name);
     this.attributes[name] = String(value);
@@ -29,41 +44,73 @@ class Element {
     }
     this.childNodes.splice(before ? this.childNodes.indexOf(before) : this.childNodes.length, 0, node);
   }
-  append(...nodes) { for (const node of nodes) this.insertBefore(node instanceof Element ? node : String(node), null); }
-  replaceChildren(...nodes) { this.childNodes = []; this.append(...nodes); }
-  remove() { if (this.parent) this.parent.childNodes = this.parent.childNodes.filter((node) => node !== this); }
+  append(...nodes) {
+    for (const node of nodes) this.insertBefore(node instanceof Element ? node : String(node), null);
+  }
+  replaceChildren(...nodes) {
+    this.childNodes = [];
+    this.append(...nodes);
+  }
+  remove() {
+    if (this.parent) this.parent.childNodes = this.parent.childNodes.filter((node) => node !== this);
+  }
   addEventListener() {}
-  querySelector() { return null; }
+  querySelector() {
+    return null;
+  }
   focus() {}
-  *[Symbol.iterator]() { yield this; for (const child of this.children) yield* child; }
+  *[Symbol.iterator]() {
+    yield this;
+    for (const child of this.children) yield* child;
+  }
 }
 
 const kept = new Map();
 Object.assign(globalThis, {
   document: { createElement: (tag) => new Element(tag) },
-  addEventListener() {}, removeEventListener() {}, dispatchEvent() {}, CustomEvent: class {},
+  addEventListener() {},
+  removeEventListener() {},
+  dispatchEvent() {},
+  CustomEvent: class {},
 });
-Object.defineProperty(globalThis, "localStorage", { // Node has one of its own, which wants a file
-  value: { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => kept.set(key, text), removeItem: (key) => kept.delete(key) },
+Object.defineProperty(globalThis, "localStorage", {
+  // Node has one of its own, which wants a file
+  value: {
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, text) => kept.set(key, text),
+    removeItem: (key) => kept.delete(key),
+  },
 });
 
-const source = await readFile(process.argv[2] ?? new URL("../../../scaling/course/widgets/quiz.js", import.meta.url));
-const module = Buffer.from(`${source}\nexport { fingerprint };`).toString("base64");
-const { grade, fingerprint, default: widget } = await import(`data:text/javascript;base64,${module}`);
+const folder = process.argv[2] ?? new URL("../../../scaling/course/widgets", import.meta.url).pathname;
+const { grade } = await import(`${folder}/grading.js`);
+const { fingerprint, default: widget } = await import(`${folder}/quiz.js`);
 
 /** A page with the question on it. */
 function rendered(question) {
   const traits = { kind: "quiz", question, answer: null, outcome: "", attempts: 0, cause: "" };
-  const model = { get: (name) => traits[name], set: (name, value) => (traits[name] = value), save_changes() {}, on() {}, off() {} };
+  const model = {
+    get: (name) => traits[name],
+    set: (name, value) => (traits[name] = value),
+    save_changes() {},
+    on() {},
+    off() {},
+  };
   const el = new Element("div");
   widget.render({ model, el });
   const find = (test) => [...el].find(test);
-  const status = find((e) => e.className === "sw-status");
+  const status = find((e) => e.attributes.class === "sw-status");
   /** What the page says of the answer, and the elements that it has beside that. */
   const read = () => {
     const said = status.textContent;
     status.textContent = "";
-    return { said, tags: [...el].map((element) => element.tag).sort().join(" ") };
+    return {
+      said,
+      tags: [...el]
+        .map((element) => element.tag)
+        .sort()
+        .join(" "),
+    };
   };
   return { form: find((e) => e.tag === "form"), input: find((e) => e.tag === "input"), read };
 }
@@ -100,4 +147,5 @@ function reply([question, answer, how]) {
   }
 }
 
-for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(JSON.parse(line).map(reply)));
+for await (const line of createInterface({ input: process.stdin }))
+  console.log(JSON.stringify(JSON.parse(line).map(reply)));

@@ -214,7 +214,7 @@ def _json(source: Source) -> Any:
 
 
 class Grader:
-    """A quiz's own grader and page, in one process of Node that answers line by line; the book's one without a path."""
+    """A quiz's own grader and page, in one process of Node that answers line by line; without a folder, the book's."""
 
     def __init__(self, *quiz: str, patience: float = 60) -> None:
         self.quiz, self.patience = quiz, patience
