@@ -40,7 +40,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/lint/test_layers.py
+	$(BIN)/python -m pytest tests/lint/test_layers.py tests/lint/test_javascript.py
 
 bench: $(READY)
 	$(BIN)/python -m tests.strength.bench

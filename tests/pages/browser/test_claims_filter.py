@@ -107,3 +107,7 @@ def test_without_javascript_it_is_a_plain_table(open_ledger: Open) -> None:
 def test_from_a_folder_without_a_server(built: Path, open_ledger: Open) -> None:
     page = open_ledger("?verdict=rounding", address=(built / "book" / "appendix" / "claims.html").as_uri())
     assert set(shown(page)) == {"rounding"}
+
+
+def test_an_address_that_is_no_address_is_ignored(open_ledger: Open) -> None:
+    assert len(sections(open_ledger("#%"))) == 10, "open_ledger finds what went wrong"

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from scaling import LLAMA3_70B, TPU_V5E_TEXT, Deployment, decode_step
+from scaling.units import ms
+
 ROOT = Path(__file__).parents[3]
 CHAPTERS = [p.stem for p in sorted((ROOT / "book").glob("*.ipynb")) if "Explorer(" in p.read_text(encoding="utf-8")]
 ROOTS = ".scaling-widget.explorer"
@@ -87,6 +90,45 @@ def test_what_does_not_fit_says_what_would(explorer: Any) -> None:
     press(explorer.get_by_label("Batch, slider"), "End")
     assert explorer.get_attribute("data-infeasible") is not None
     assert re.search("fits on|does not fit", explorer.locator(".sx-say").inner_text(), re.I)
+
+
+def test_a_guess_comes_first_and_is_judged_where_it_was_asked(chromium: Any, site: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{site}/book/05_tradeoff.html")
+    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    v5e = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, weights="int8", kv="int8", params="nominal")
+    explorer, truth = page.locator(ROOTS), decode_step(v5e, 32, 32_768).total / ms
+    guess = explorer.get_by_label("Your guess for the step time")
+    for hidden in (".sx-handles", ".sx-tools", ".sx-answer"):
+        assert not explorer.locator(hidden).is_visible(), "what would answer or change the question"
+    guess.press("Enter")
+    assert not explorer.locator(".sx-answer").is_visible(), "nothing was guessed"
+    guess.fill(f"{truth:.3g}")
+    guess.press("Enter")
+    assert "Your guess is within 5 %." in explorer.locator(".sx-predict").inner_text()
+    assert explorer.locator(".sx-answer").is_visible() and explorer.get_by_label("Batch, slider").is_visible()
+    page.close()
+
+
+def test_a_skipped_question_leaves_the_keyboard_at_the_first_handle(chromium: Any, site: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{site}/book/05_tradeoff.html")
+    page.locator(ROOTS).get_by_role("button", name="Skip").press("Enter")
+    assert page.evaluate("document.activeElement.name") == "model"
+    page.close()
+
+
+def test_a_link_opens_at_its_place_and_its_price(chromium: Any, site: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{site}/book/05_tradeoff.html#ex-05-tradeoff=chip:H100_TEXT,batch:64,price:9.5")
+    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    explorer = page.locator(ROOTS)
+    assert not explorer.locator(".sx-predict").count()
+    assert explorer.locator("[name=chip]").input_value() == "H100_TEXT"
+    assert explorer.locator("[name=price]").input_value() == "9.5"
+    explorer.locator("[name=chip]").select_option("TPU_V5E_TEXT")
+    assert explorer.locator("[name=price]").input_value() == "1.2", "another chip has another price"
+    page.close()
 
 
 def test_values_can_be_read_as_a_table(explorer: Any) -> None:
