@@ -69,6 +69,17 @@ def test_nonsense_gets_a_friendly_sentence_and_changes_nothing(open_page: Callab
     assert "0 of" in page.locator(".sw-progress").inner_text()
 
 
+@pytest.mark.parametrize(("right", "mark"), [(True, "✓"), (False, "✗ not this")])
+def test_the_option_that_was_chosen_is_marked(right: bool, mark: str, open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory")
+    question = next(q for q in questions("02_memory") if isinstance(q, Single))
+    widget = quiz(page, question)
+    answer(widget, question, right)
+    chosen = next(i for i, option in enumerate(question.options) if option.correct is right)
+    expected = [mark if i == chosen else "" for i in range(len(question.options))]
+    assert widget.locator(".sw-mark").all_inner_texts() == expected
+
+
 def test_hints_then_the_solution(open_page: Callable[..., Any]) -> None:
     page = open_page("03_latency")
     question = questions("03_latency")[0]
