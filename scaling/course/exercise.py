@@ -11,15 +11,15 @@ RTOL = 1e-6
 # A constant ratio between two answers usually has a name.
 _RATIOS: tuple[tuple[float, str], ...] = (
     (2.0, "a factor 2 too many: are keys and values counted twice, or FLOPs where bytes were meant?"),
-    (1 / 2, "a factor 2 short: a key and a value, or a multiplication and an addition, make two"),
+    (1 / 2, "a factor 2 short: a key and a value, or a multiplication and an addition, make two."),
     (8.0, "8 times too large: bits for bytes, query heads for KV heads, or one chip where there are 8?"),
-    (1 / 8, "8 times too small: bytes divided into bits twice, or one chip's share where the whole was asked?"),
-    (1e3, "1000 times too large: a unit prefix, such as ms where seconds were asked"),
-    (1e-3, "1000 times too small: a unit prefix, such as s where milliseconds were asked"),
-    (1e9, "a billion times too large: the answer is in bytes where GB were asked, or the other way round"),
-    (1e-9, "a billion times too small: the answer is in GB where bytes were asked"),
-    (2**30 / 1e9, "7.4 % too large: GiB (2^30 bytes) where GB (10^9) was meant"),
-    (1e9 / 2**30, "6.9 % too small: GB (10^9 bytes) where GiB (2^30) was meant"),
+    (1 / 8, "8 times too small: divided by 8 bits where it was in bytes, or one chip's share of what all 8 do?"),
+    (1e3, "1000 times too large: a unit prefix, such as ms where seconds were asked."),
+    (1e-3, "1000 times too small: a unit prefix, such as s where milliseconds were asked."),
+    (1e9, "a billion times too large: the answer is in bytes where GB were asked, or the other way round."),
+    (1e-9, "a billion times too small: the answer is in GB where bytes were asked."),
+    (2**30 / 1e9, "7.4 % too large: GiB (2^30 bytes) where GB (10^9) was meant."),
+    (1e9 / 2**30, "6.9 % too small: GB (10^9 bytes) where GiB (2^30) was meant."),
 )
 
 
@@ -54,7 +54,7 @@ def check(
         expected = reference(**case)
         if not _same(answer, expected):
             print(_wrong(case, answer, expected))
-            print(_cause(answers, cases, answer, expected, mistakes or {}))
+            print(_no_number(case, answer, expected) or _cause(answers, cases, answer, expected, mistakes or {}))
             return
     inputs = "input" if len(cases) == 1 else "inputs"
     print(f"Right on all {len(cases)} {inputs}.")
@@ -116,6 +116,32 @@ def _clipped(write: Callable[[], str], value: Any, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
+def _no_number(case: Mapping[str, Any], answer: Any, expected: Any) -> str:
+    """What to do about an answer that cannot be compared with the expected one; empty if it can."""
+    if isinstance(answer, (NameError, TypeError)):  # the commonest: a symbol in place of the argument's own name
+        return f"It is called with these arguments: {', '.join(case)}. Use their names."
+    if isinstance(answer, (Exception, SystemExit)):
+        return "Mend that first: it has returned nothing to compare yet."
+    wanted, kind = _kind(plain(expected)), _kind(answer)
+    return "" if kind == wanted else f"Return {wanted}, not {kind}."
+
+
+def _kind(value: Any) -> str:
+    if value is None or value is ...:
+        return "nothing"
+    if isinstance(value, bool):
+        return "True or False"
+    if isinstance(value, (str, bytes, bytearray)):
+        return "text"
+    try:
+        float(value)
+    except OverflowError:  # a whole number beyond any float is a number
+        pass
+    except Exception:  # whatever it does instead of being a number
+        return f"a value of type {type(value).__name__}"
+    return "a number"
+
+
 def _cause(
     answers: Sequence[Any],
     cases: Sequence[Mapping[str, Any]],
@@ -129,5 +155,5 @@ def _cause(
     ratio = _ratio(answer, expected)
     for known, said in _RATIOS:
         if math.isclose(ratio, known, rel_tol=1e-3):
-            return f"Likely cause: {said}."
+            return f"Likely cause: {said}"
     return "No known mistake gives this number: compare your units, then your factors, one at a time."

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from scaling.batching import Span, Timeline
 from scaling.latency import StepTime
+from scaling.units import number
 
 # Okabe and Ito's palette: told apart by readers with any common colour blindness, and by hatch in print.
 TERMS: Mapping[str, tuple[str, str]] = {
@@ -240,11 +241,11 @@ def _joined(spans: Sequence[Span], shortest: float) -> list[Span]:
 _GUIDE: Any = {"color": "#555555", "linewidth": 1, "linestyle": (0, (2, 2))}
 
 
-def mark(ax: Axes, x: float, text: str, *, height: float = 0.96) -> None:
-    """A thin vertical line at `x` with a short label beside it, `height` of the way up."""
+def mark(ax: Axes, x: float, text: str | None = None, *, height: float = 0.96) -> None:
+    """A thin vertical line at `x` with a short label beside it (`x` itself if not given), `height` of the way up."""
     ax.axvline(x, **_GUIDE)
     place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (4, 0), "textcoords": "offset points"}
-    ax.annotate(text, (x, height), va="top", fontsize=9.5, **place)
+    ax.annotate(number(x) if text is None else text, (x, height), va="top", fontsize=9.5, **place)
 
 
 def level(ax: Axes, y: float, text: str) -> None:

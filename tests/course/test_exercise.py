@@ -1,5 +1,7 @@
 """The three outcomes of `check`, and that nothing a reader writes stops the lesson."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,8 @@ def test_wrong_shows_the_first_input_that_differs(capsys) -> None:
 )
 def test_ratio_has_a_name(factor: float, cause: str, capsys) -> None:
     check(lambda batch, context: factor * reference(batch, context), reference, CASES)
-    assert cause in said(capsys)
+    out = said(capsys)
+    assert cause in out and not out.endswith(("?.\n", "..\n"))
 
 
 def test_catalogued_mistake_goes_before_the_ratio(capsys) -> None:
@@ -88,34 +91,53 @@ def test_function_that_stops(stop: Exception, capsys) -> None:
     check(mine, reference, CASES)
     out = said(capsys)
     assert f"your function stopped with {type(stop).__name__}" in out
-    assert "Traceback" not in out
+    assert "Traceback" not in out and "this number" not in out
+    assert out.endswith("\nMend that first: it has returned nothing to compare yet.\n")
 
 
-def test_function_with_other_arguments(capsys) -> None:
-    check(lambda b: b, reference, CASES)
-    assert "your function stopped with TypeError" in said(capsys)
+@pytest.mark.parametrize("mine", [lambda b: b, lambda batch, context: B * context])  # noqa: F821
+def test_names_that_are_not_the_arguments(mine: Callable[..., float], capsys) -> None:
+    check(mine, reference, CASES)
+    out = said(capsys)
+    assert "your function stopped with TypeError" in out or "your function stopped with NameError: name 'B'" in out
+    assert out.endswith("\nIt is called with these arguments: batch, context. Use their names.\n")
 
 
 @pytest.mark.parametrize(
-    "answer", ["30", "abc", [30], {}, object(), 30j, True, float("nan"), 10**400, np.array([1, 2]), "x" * 10_000]
+    ("answer", "kind"),
+    [
+        *((text, "text") for text in ("30", "abc", b"30", "x" * 10_000)),
+        *(([30], "a value of type list"), ({}, "a value of type dict"), (np.array([1, 2]), "a value of type ndarray")),
+        *((30j, "a value of type complex"), (object(), "a value of type object"), (True, "True or False")),
+    ],
 )
-def test_answer_that_is_no_number(answer: object, capsys) -> None:
+def test_answer_that_is_no_number(answer: object, kind: str, capsys) -> None:
     check(lambda batch, context: answer, lambda batch, context: 1.0, CASES[:1])
     out = said(capsys)
-    assert out.startswith("Not yet")
-    assert len(out) < 400
+    assert out.startswith("Not yet") and len(out) < 400
+    assert out.endswith(f"\nReturn a number, not {kind}.\n")
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), 10**400, -1])
+def test_number_that_no_mistake_gives(answer: float, capsys) -> None:
+    check(lambda batch, context: answer, lambda batch, context: 1.0, CASES[:1])
+    out = said(capsys)
+    assert out.startswith("Not yet") and len(out) < 400
+    assert "No known mistake gives this number" in out
 
 
 def test_half_attempted(capsys) -> None:
     check(lambda batch, context: None if batch == 7 else 30, reference, CASES)
-    assert "your function returned None, expected 154" in said(capsys)
+    out = said(capsys)
+    assert "your function returned None, expected 154" in out
+    assert out.endswith("\nReturn a number, not nothing.\n")
 
 
 def test_true_and_false(capsys) -> None:
     check(lambda batch, context: batch > 5, lambda batch, context: batch > 5, CASES)
     assert said(capsys).startswith("Right")
     check(lambda batch, context: 1, lambda batch, context: True, CASES)
-    assert said(capsys).startswith("Not yet")
+    assert said(capsys).endswith("\nReturn True or False, not a number.\n")
 
 
 def test_infinite_and_zero(capsys) -> None:

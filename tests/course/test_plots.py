@@ -171,6 +171,13 @@ def test_axes_say_what_they_show() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "4", "8K"]
 
 
+def test_a_mark_says_where_it_is() -> None:
+    ax = plots.lines(X, {"a": [1, 2, 3, 5]}, **LABELS)
+    plots.mark(ax, 8192)
+    plots.mark(ax, 2, "")
+    assert [label.get_text() for label in ax.texts] == ["8,192", ""]
+
+
 # Timelines -----------------------------------------------------------------------------------------------------------
 
 
