@@ -332,7 +332,7 @@ EVENTS = Ordering(
 
 # --- the cache beyond eight chips ------------------------------------------------------------------------------------
 
-_POD = Deployment(
+HEADS = Deployment(
     model=LLAMA3_70B,
     chip=TPU_V5E_TEXT,
     chips=16,
@@ -341,7 +341,6 @@ _POD = Deployment(
     params="nominal",
     kv_split="heads",
 )
-HEADS, EVEN = _POD, replace(_POD, kv_split="even")
 
 
 def _less(d: Deployment) -> float:

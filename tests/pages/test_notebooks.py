@@ -63,6 +63,27 @@ def test_cells_that_only_ask_show_no_code_on_the_site(notebook: dict[str, Any]) 
             assert "remove-input" in cell["metadata"].get("tags", []), f"{source}: give the cell the tag remove-input"
 
 
+def test_cells_that_draw_are_folded(notebook: dict[str, Any]) -> None:
+    """The picture is the point; its code stays one click away, on the site and in JupyterLab."""
+    folded = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+    for cell in code(notebook):
+        if "plt.show()" in "".join(cell["source"]):
+            stored = {name: cell["metadata"].get(name) for name in folded}
+            assert stored == folded, f"{cell['id']}: give its metadata {folded}"
+
+
+def test_code_fits_its_box(notebook: dict[str, Any]) -> None:
+    """At 1280 pixels a line of more than 88 characters wraps, and goes on at the margin: it reads as broken Python."""
+    wide = [line for cell in code(notebook) for line in "".join(cell["source"]).splitlines() if len(line) > 88]
+    assert not wide, "\n".join(["break these lines:", *wide])
+
+
+def test_no_mark_in_a_plot_is_typed(notebook: dict[str, Any]) -> None:
+    """A number beside a line in a plot comes from the value at which the line stands."""
+    typed = r"plots\.(?:mark|level)\([^\n]*, \"[\d.,]+(?: %)?\""
+    assert not [found for cell in code(notebook) for found in re.findall(typed, "".join(cell["source"]))]
+
+
 def test_no_trace_of_a_machine(notebook: dict[str, Any]) -> None:
     for output in outputs(notebook):
         text = json.dumps(output.get("data") or output.get("text", ""))
