@@ -132,7 +132,7 @@ def test_loaded_weights_are_what_the_engine_printed(log: dict[str, Any]) -> None
 # By hand -------------------------------------------------------------------------------------------------------------
 
 
-def test_sglang_by_hand() -> None:
+def test_sglang_pool_by_hand() -> None:
     out = sglang_pool(TWO, **AROUND, context=3)
     assert out.budget == pytest.approx(1575.75, rel=1e-12)
     assert (out.tokens, out.pages, out.page_size, out.token_bytes) == (5, 5, 1, 312)
@@ -158,7 +158,7 @@ def test_a_page_is_a_token_if_nothing_is_said() -> None:
     assert pool_from_bytes(TWO, 3 * 312).tokens == pool_from_bytes(TWO, 3 * 312).pages == 3
 
 
-def test_one_request_fits_where_one_is_all_that_fits() -> None:
+def test_pool_from_bytes_holds_one_request_where_one_is_all_that_fits() -> None:
     assert pool_from_bytes(TWO, 3 * 312, context=3).fits and not pool_from_bytes(TWO, 3 * 312, context=4).fits
 
 
@@ -171,7 +171,7 @@ def test_loading_that_takes_nothing_leaves_all() -> None:
     ]
 
 
-def test_vllm_by_hand() -> None:
+def test_vllm_pool_by_hand() -> None:
     out = vllm_pool(TWO, **PARTS, gpu_memory_utilization=0.75, block_size=2, max_model_len=5)
     assert out.budget == 2595
     assert (out.pages, out.tokens) == (4, 8)  # 624 B a block
@@ -180,7 +180,7 @@ def test_vllm_by_hand() -> None:
     assert vllm_pool(TWO, **PARTS).fraction == 0.92 and vllm_pool(TWO, **PARTS).page_size == 16
 
 
-def test_mini_sglang_by_hand() -> None:
+def test_mini_sglang_pool_by_hand() -> None:
     # floor(0.75 x 5701) - 2700 = 4275 - 2700 = 1575 B
     arguments = {"free_before_load": 5701, "free_after_load": 3001, "memory_ratio": 0.75}
     out = mini_sglang_pool(TWO, **arguments, page_size=2)
@@ -189,7 +189,7 @@ def test_mini_sglang_by_hand() -> None:
     assert mini_sglang_pool(TWO, free_before_load=5701, free_after_load=3001).fraction == 0.9
 
 
-def test_megatron_by_hand() -> None:
+def test_megatron_pool_by_hand() -> None:
     out = megatron_pool(TWO, buffer=7001, block_size=4, context=9)  # 1248 B a block: 5, of which one is a dummy
     assert (out.pages, out.tokens, out.budget) == (4, 16, 7001)
     assert out.concurrency == pytest.approx(4 / 3)
@@ -199,7 +199,7 @@ def test_megatron_by_hand() -> None:
     assert (usual.budget, usual.page_size, usual.pages) == (40 * GiB, 256, 4095)
 
 
-def test_heads_are_copied_beyond_their_number() -> None:
+def test_chip_token_bytes_by_hand() -> None:
     one, two, many = (replace(TOY, chips=n) for n in (1, 2, 22))
     assert [chip_token_bytes(d) for d in (one, two, many)] == [624, 312, 312]
     assert sglang_pool(many, **AROUND).bytes == 11 * sglang_pool(two, **AROUND).bytes
@@ -213,7 +213,7 @@ def test_ways() -> None:
         sglang_pool(Deployment(model=LLAMA3_70B, chip=H100, chips=6))
 
 
-def test_loaded_weights_by_hand() -> None:
+def test_loaded_weight_bytes_by_hand() -> None:
     # int4: 9880 x 0.5 B, and 170 + 35 parameters that stay at 2 B, so 1.5 B more each.
     assert loaded_weight_bytes(replace(TOY, chips=2)) == pytest.approx((4940 + 307.5) / 2, rel=1e-12)
     # 22 ways hold the key and value projections, 2 x 3 x 5 x 2 x 13 = 780 x 0.5 B, 11 times.

@@ -6,7 +6,16 @@ import pytest
 
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.deployment import Deployment
-from scaling.memory import cache_budget, cache_bytes, fits, grouped_weight_bytes, max_batch, min_chips, weight_bytes
+from scaling.memory import (
+    activation_bytes,
+    cache_budget,
+    cache_bytes,
+    fits,
+    grouped_weight_bytes,
+    max_batch,
+    min_chips,
+    weight_bytes,
+)
 from scaling.models import LLAMA3_70B
 from tests.scaling.toys import TOY, TOY_CHIP, TOY_MODEL
 
@@ -134,3 +143,14 @@ def test_bad_argument(call, name: str, bad: object) -> None:
 def test_bad_group(field: str) -> None:
     with pytest.raises(ValueError, match=rf"^{field} must be .*, not -1"):
         grouped_weight_bytes(TOY_MODEL, **{field: -1})
+
+
+def test_activation_bytes_by_hand() -> None:
+    # D 5, F 7, V 17, B 29: 2 x 29 x 5, 2 x 2 x 29 x 7, 4 x 29 x 17
+    assert activation_bytes(TOY_MODEL, 29) == (290, 812, 1972)
+    assert activation_bytes(TOY_MODEL, 29, activations="fp32", logits="bf16") == (580, 1624, 986)
+    for field in ("activations", "logits"):
+        with pytest.raises(ValueError, match=rf"^{field} must be one of .*, not 'int3'\.$"):
+            activation_bytes(TOY_MODEL, 29, **{field: "int3"})
+    with pytest.raises(ValueError, match=r"^tokens must be .* at least 0, not -1"):
+        activation_bytes(TOY_MODEL, -1)

@@ -23,7 +23,7 @@ from tests.scaling.toys import TOY_MODEL
 COUNTS = ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window")
 
 
-def test_counts_by_hand() -> None:
+def test_params_by_hand() -> None:
     assert TOY_MODEL.attention_params == 9360  # 3 x (2 x 5 x 22 x 13 + 2 x 5 x 2 x 13)
     assert TOY_MODEL.mlp_params == 315  # 3 x 3 x 5 x 7
     assert TOY_MODEL.vocab_params == 170  # 2 x 17 x 5

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scaling.sharding import collective_time, link_bandwidth, matmul_collective_time, tp_limit
-from tests.scaling.toys import MEASURED, TOY, TOY_CHIP
+from scaling.sharding import collective_time, hop_time, link_bandwidth, matmul_collective_time, slice_hops, tp_limit
+from tests.scaling.toys import MEASURED, TOY, TOY_CHIP, TOY_MODEL
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,23 @@ def test_unknown_dtypes() -> None:
         matmul_collective_time(TOY_CHIP, 31, 5, activations="int3")
     with pytest.raises(ValueError, match=r"^compute must be one of bf16, int8 on toy, not 'fp8'"):
         tp_limit(TOY_CHIP, 7, compute="fp8")
+
+
+def test_slice_hops_by_hand() -> None:
+    assert [slice_hops((4, 8)), slice_hops((8, 8)), slice_hops((16, 16), wrap=True)] == [3 + 7, 14, 16]
+    assert slice_hops((5, 3), wrap=True) == 3, "half way round a ring of five is two hops"
+    assert slice_hops((1,)) == 0
+    for bad in ((), [4, 8], 8):
+        with pytest.raises(ValueError) as error:
+            slice_hops(bad)  # type: ignore[arg-type]
+        assert str(error.value) == f"shape must be a tuple of chips along each axis, not {bad!r}."
+    with pytest.raises(ValueError, match="^shape must be a whole number of at least 1, not 0"):
+        slice_hops((4, 0))
+
+
+def test_hop_time_by_hand() -> None:
+    assert hop_time(TOY_MODEL, 11, hop=0.5) == 4 * 3 * 11 * 0.5
+    assert hop_time(TOY_MODEL, 11) == pytest.approx(132e-6)
+    for bad, named in (({"hops": -1}, "hops"), ({"hops": 1, "hop": -1}, "hop")):
+        with pytest.raises(ValueError, match=rf"^{named} must be .* at least 0, not -1"):
+            hop_time(TOY_MODEL, **bad)

@@ -6,6 +6,7 @@ import pytest
 
 from scaling import throughput
 from scaling.latency import decode_step
+from scaling.memory import max_batch
 from scaling.throughput import (
     balanced_batch,
     batch_at_step,
@@ -13,15 +14,19 @@ from scaling.throughput import (
     cache_over_compute_context,
     cache_over_weights_tokens,
     compute_ceiling,
+    cost_per_hour,
     cost_per_million_tokens,
+    largest_batch,
     mfu,
     plateau,
+    prefill_chips,
     queries_per_second,
     queries_per_second_per_chip,
+    replicas_for,
     tokens_per_second,
     tokens_per_second_per_chip,
 )
-from tests.scaling.toys import MEASURED, TOY
+from tests.scaling.toys import MEASURED, TOY, TOY_CHIP
 
 # In fp32 the toy reads 39520 B a step. It multiplies for as long at 8 sequences: 2 x 116029 / 29261 = 7.93.
 WIDE = replace(TOY, weights="fp32")
@@ -30,10 +35,19 @@ WIDE = replace(TOY, weights="fp32")
 STEP = 167_440 / 29_261
 
 
-def test_rates_by_hand() -> None:
+def test_tokens_per_second_by_hand() -> None:
     assert tokens_per_second(WIDE, 5, 41) == pytest.approx(5 / STEP, rel=1e-12)
+
+
+def test_tokens_per_second_per_chip_by_hand() -> None:
     assert tokens_per_second_per_chip(WIDE, 5, 41) == pytest.approx(5 / STEP / 29, rel=1e-12)
+
+
+def test_queries_per_second_by_hand() -> None:
     assert queries_per_second(WIDE, 5, 41, 7) == pytest.approx(5 / STEP / 7, rel=1e-12)
+
+
+def test_queries_per_second_per_chip_by_hand() -> None:
     assert queries_per_second_per_chip(WIDE, 5, 41, 7) == pytest.approx(5 / STEP / 7 / 29, rel=1e-12)
 
 
@@ -72,8 +86,11 @@ def test_balanced_batch_by_hand() -> None:
     assert balanced_batch(replace(WIDE, efficiency=MEASURED)) == pytest.approx(116_029 / 29_261, rel=1e-12)
 
 
-def test_crossings_by_hand() -> None:
+def test_cache_over_weights_tokens_by_hand() -> None:
     assert cache_over_weights_tokens(WIDE) == pytest.approx(39_520 / 624, rel=1e-12)
+
+
+def test_cache_over_compute_context_by_hand() -> None:
     # 2 x 9880 / 116029 seconds of arithmetic a sequence, 624 / 29261 seconds of reading a token
     assert cache_over_compute_context(WIDE) == pytest.approx(19_760 / 116_029 / (624 / 29_261), rel=1e-12)
 
@@ -139,7 +156,7 @@ def test_best_batch_of_arrays() -> None:
     np.testing.assert_array_equal(best_batch(WIDE, 41, max_step=np.array([1, 4, 1e9])), [0, 3, 8])
 
 
-def test_cost_by_hand() -> None:
+def test_cost_per_million_tokens_by_hand() -> None:
     # 29 chips at 37 USD an hour for 10^6 / 5 steps
     assert cost_per_million_tokens(WIDE, 5, 41) == pytest.approx(29 * 37 / 3600 * 1e6 / 5 * STEP, rel=1e-12)
     assert cost_per_million_tokens(WIDE, 5, 41, price=2) == pytest.approx(29 * 2 / 3600 * 1e6 / 5 * STEP, rel=1e-12)
@@ -176,6 +193,12 @@ def test_no_tokens_to_decode() -> None:
         (lambda bad: best_batch(TOY, bad), "context"),
         (lambda bad: best_batch(TOY, 41, max_step=bad), "max_step"),
         (lambda bad: cost_per_million_tokens(TOY, 31, 41, price=bad), "price"),
+        (lambda bad: largest_batch(TOY, 41, max_step=bad), "max_step"),
+        (lambda bad: replicas_for(TOY, bad, 5, 41, 7), "queries"),
+        (lambda bad: replicas_for(TOY, 1, 5, 41, bad), "decode_tokens"),
+        (lambda bad: prefill_chips(TOY, bad, 11), "queries"),
+        (lambda bad: cost_per_hour(TOY_CHIP, bad), "chips"),
+        (lambda bad: cost_per_hour(TOY_CHIP, 1, price=bad), "price"),
     ],
 )
 @pytest.mark.parametrize("bad", [-1, -0.5, np.array([1, -1]), "8"])
@@ -188,3 +211,63 @@ def test_bad_argument(call, name: str, bad: object) -> None:
 def test_the_module_says_whole_deployment() -> None:
     """A name that does not say per chip is for all of them: twice the chips at the same step give the same rate."""
     assert "whole deployment unless its name says per chip" in (throughput.__doc__ or "")
+
+
+def test_largest_batch_by_hand() -> None:
+    # (290203 - 39520) / 25584 = 9.8 sequences fit; the critical batch is 8 and does not count here
+    assert largest_batch(WIDE, 41) == max_batch(WIDE, 41) == 9 > best_batch(WIDE, 41) == 8
+    assert largest_batch(WIDE, 41, max_step=STEP) == 5  # a batch's own step is enough for it
+    assert largest_batch(WIDE, 41, max_step=STEP * 0.999) == 4
+    assert largest_batch(WIDE, 41, max_step=39_520 / 29_261 * 0.999) == 0
+
+
+def test_largest_batch_is_the_last_whose_step_keeps_the_limit() -> None:
+    for limit in (1.5, 3.0, 7.0, 9.5):
+        B = largest_batch(WIDE, 41, max_step=limit)
+        assert B == 0 or decode_step(WIDE, B, 41).total <= limit
+        assert B == max_batch(WIDE, 41) or decode_step(WIDE, B + 1, 41).total > limit
+        assert B <= batch_at_step(WIDE, 41, limit)
+
+
+def test_a_batch_s_own_step_is_enough_for_it_whatever_rounding_does() -> None:
+    for S in (1, 3, 7, 19, 41):
+        for B in range(1, max_batch(WIDE, S) + 1):
+            assert largest_batch(WIDE, S, max_step=decode_step(WIDE, B, S).total) == B
+
+
+def test_replicas_for_by_hand() -> None:
+    # 5 sequences finish every 7 steps; 1000 a second need 1000 x 7 x STEP / 5 = 8011.2 copies
+    assert 1000 * 7 * STEP / 5 == pytest.approx(8011.2, abs=0.1)
+    assert replicas_for(WIDE, 1000, 5, 41, 7) == 8012
+    assert replicas_for(WIDE, 0, 5, 41, 7) == 0
+    assert replicas_for(WIDE, 1000, 0, 41, 7) == math.inf
+
+
+def test_a_fleet_of_exactly_enough_is_enough() -> None:
+    for n in (1, 3, 7, 35, 1001):
+        assert replicas_for(WIDE, n * queries_per_second(WIDE, 5, 41, 7), 5, 41, 7) == n
+
+
+def test_prefill_chips_by_hand() -> None:
+    # 2 x 9880 x 11 FLOP a prompt on chips of 4001 FLOP/s: 54.33 chip seconds; 13 a second: 706.2; at a fifth 3531.3
+    assert prefill_chips(TOY, 13, 11) == 707
+    assert prefill_chips(TOY, 13, 11, mfu=0.2) == 3532
+    assert prefill_chips(replace(TOY, chips=1), 13, 11) == 707, "the size of a server cancels"
+    assert prefill_chips(TOY, 13, 0) == 0
+
+
+def test_prompts_that_keep_so_many_chips_busy_need_no_chip_more() -> None:
+    one = 4001 / (2 * 9880 * 11)  # queries a second that one chip reads
+    assert [prefill_chips(TOY, n * one, 11) for n in range(1, 200)] == list(range(1, 200))
+    assert prefill_chips(TOY, 7 * one * (1 + 1e-9), 11) == 8
+
+
+def test_cost_per_hour_by_hand() -> None:
+    assert cost_per_hour(TOY_CHIP, 29) == 29 * 37
+    assert cost_per_hour(TOY_CHIP, 29, price=2.5) == 72.5
+
+
+def test_a_slower_engine_needs_more_replicas_and_more_prefill() -> None:
+    slow = replace(WIDE, efficiency=MEASURED)
+    assert replicas_for(slow, 1000, 5, 41, 7) > replicas_for(WIDE, 1000, 5, 41, 7)
+    assert prefill_chips(slow, 13, 11) == math.ceil(4 * 13 * 2 * 9880 * 11 / 4001)
