@@ -1,21 +1,52 @@
-"""One letter, one meaning: every page and every formula is held against the table of symbols."""
+"""One letter, one meaning: every page and every formula is held against the table of symbols.
+
+The rules are mechanical. A symbol that stands in a formula must be in the table. The words beside a symbol must not be
+those that the table gives to another one. A symbol handed to a function must be the one of that argument. A symbol
+inside a function must be unpacked from what the table says it is.
+"""
 
 import ast
 import json
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-import symbols
+import symbols as table
 from docstrings import Formula, formulas
-from uses import Names
+from equations import SYMBOL
+from symbols import Row, normal, symbols
 
-BOOK = Path(__file__).parents[2] / "book"
-TABLE = symbols.read(symbols.PAGE.read_text(encoding="utf-8"))
+from tests.conftest import ROOT
+
+BOOK = ROOT / "book"
+TABLE = table.read(table.PAGE.read_text(encoding="utf-8"))
 NOTEBOOKS = sorted(BOOK.glob("*.ipynb"))
 PAGES = [*NOTEBOOKS, *sorted(BOOK.glob("*.md")), *sorted((BOOK / "appendix").glob("*.md"))]
 FORMULAS = formulas()
-NAMES = Names(FORMULAS)
+
+_CHECKS = ("nonnegative", "positive", "finite", "count", "whole", "share")
+_FOREIGN = re.compile(r"\b(?:texts?|books?|papers?|sources?)\b[^.]*\b(?:write|call)s?\b")
+_SKIP = "is are be the a an it its one all each every of times equals".split()
+
+
+def stem(word: str) -> str:
+    """A word without its ending, so that singular and plural are one; a name in code stays as it is."""
+    word = word.strip("*_()").lower()
+    if word.startswith("`") or len(word) < 4 or "/" in word:
+        return word
+    return re.sub(r"ie$|y$", "y", word.removesuffix("s"))
+
+
+@cache
+def words_of(row: Row) -> frozenset[str]:
+    """What a letter is called: the words in italics without their endings, and names in code in backticks."""
+    words = [word for part in re.findall(r"\*([^*]+)\*", row.meaning) for word in part.split()]
+    return frozenset([*map(stem, words), *(f"`{name.rpartition('.')[2]}`" for name in row.names)])
+
+
+VOCABULARY = frozenset().union(*map(words_of, TABLE.rows))
 
 
 def cells(path: Path, kind: str) -> list[str]:
@@ -28,17 +59,168 @@ def cells(path: Path, kind: str) -> list[str]:
 def arguments(tree: ast.AST) -> dict[str, tuple[str, ...]]:
     """Arguments of the formulas, by the names that this code has for them."""
     known = {formula.short: formula.arguments for formula in FORMULAS}
-    for alias, path in NAMES.aliases(tree).items():
-        target = NAMES.by_path.get(path) or NAMES.by_path.get(NAMES.top.get(path.removeprefix("scaling."), ""))
-        if target:
-            known[alias] = target.arguments
-    return known
+    handed = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    return known | {alias.asname: known[alias.name] for alias in handed if alias.asname and alias.name in known}
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+def page_errors(text: str) -> list[str]:
+    """What is wrong with the formulas and the prose of a page in Markdown."""
+    text = re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
+    found = []
+    for tex_text in re.findall(r"\$\$(.+?)\$\$|(?<![\\\w])\$([^$\n]+)\$", re.sub(r"`[^`\n]*`", " ", text), re.DOTALL):
+        whole = tex_text[0] or tex_text[1]
+        found += [
+            f"{name} is not in the table of symbols: {whole.strip()}" for name in symbols(whole) if not TABLE.row(name)
+        ]
+    prose = re.sub(r"\$\$.+?\$\$", " . ", text, flags=re.DOTALL)
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z*>$(\"])", prose.replace("\n", " ")):
+        if not _FOREIGN.search(sentence):
+            found += _beside(sentence)
+    return found
+
+
+def _beside(sentence: str) -> Iterator[str]:
+    """Symbols with a word beside them that belongs to another one, and none that is their own."""
+    pieces = re.split(r"(?<![\\\w])\$([^$]+)\$", sentence)
+    for i in range(1, len(pieces), 2):
+        names = symbols(pieces[i])
+        row = TABLE.row(names[0]) if len(names) == 1 else None
+        if row is None or re.search(r"[=<>/+\d^(]|\\frac", pieces[i]):
+            continue
+        after = re.split(r"[^\w\s`*/(-]|\b(?:per|of|in|on|for|from|with|that|which|and|or|as)\b", pieces[i + 1])[0]
+        before = re.split(r"[^\w\s`*/-]", pieces[i - 1])[-1]
+        told = [_first(after.split()), _first(before.split()[::-1])]
+        words = [word for word in told if word]
+        if words and not any(stem(word) in words_of(row) for word in words):
+            yield f"{names[0]} is {row.meaning!r}, but stands beside {words[0]!r}: {sentence.strip()[:160]}"
+
+
+def _first(words: list[str]) -> str:
+    """The nearest word that says something, or after an "is the" one of the two nearest, if it means a symbol."""
+    telling = [word for word in words if word.lower() not in _SKIP]
+    nearest = telling[: 2 if words[:1] and words[0].lower() in ("is", "are", "the") else 1]
+    return next((word for word in nearest if stem(word) in VOCABULARY), "")
+
+
+def docstring_errors(formula: Formula) -> list[str]:
+    """Symbols of a docstring's equations that are not in the table, and arguments with another's symbol."""
+    names = [name for relation in formula.equations for name in relation.names if SYMBOL.match(name)]
+    found = [f"{formula.path}: {name} is not in the table of symbols" for name in names if not TABLE.row(name)]
+    for argument, letter in re.findall(r"(?<!`)`(\w+)` ([A-Z](?:_\w+)?)\b(?! [a-z]+s? of)", formula.text):
+        row = TABLE.row(letter)
+        if argument in formula.arguments and (row is None or argument not in _tails(row)):
+            found.append(f"{formula.path}: argument {argument!r} has the symbol {letter}")
+    return found
+
+
+# Code ----------------------------------------------------------------------------------------------------------------
+
+
+def use_errors(tree: ast.AST, arguments: dict[str, tuple[str, ...]]) -> list[str]:
+    """Symbols that code hands to a function as something else, or takes from a field that is something else.
+
+    `arguments`: names of the arguments of each function, by what the code calls it.
+    """
+    found = []
+    for node in ast.walk(tree):
+        pairs: list[tuple[ast.expr, str, str]] = []
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            known = arguments.get(name, ())
+            pairs += [(value, one, f"given to {name} as") for one, value in zip(known, node.args, strict=False)]
+            pairs += [(k.value, k.arg, f"given to {name} as") for k in node.keywords if k.arg in known]
+        elif isinstance(node, ast.Assign):
+            for target, value in _paired(node):
+                if isinstance(value, ast.Attribute):
+                    pairs.append((target, value.attr, "taken from"))
+        for symbol, other, how in pairs:
+            row = _of_code(symbol.id) if isinstance(symbol, ast.Name) else None
+            if row and isinstance(symbol, ast.Name) and not _may_be(symbol.id, other):
+                found.append(f"{symbol.id} is {row.meaning!r}, but is {how} {other!r}")
+    return found
+
+
+def _may_be(symbol: str, name: str) -> bool:
+    """Whether the table gives this name to the symbol, to its letter, or to nobody."""
+    rows = (TABLE.row(symbol), TABLE.row(symbol.partition("_")[0]))
+    return any(row and name in _tails(row) for row in rows) or not any(name in _tails(row) for row in TABLE.rows)
+
+
+def _paired(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each name of an assignment with its own value; names that share one value, taken apart, are left out."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        elif not isinstance(target, ast.Tuple):
+            yield target, node.value
+
+
+def _tails(row: Row) -> set[str]:
+    return {name.rpartition(".")[2] for name in row.names}
+
+
+def _of_code(name: str) -> Row | None:
+    """Row of a name in code; small letters are ordinary names there, unless something stands below them."""
+    return TABLE.row(name) if SYMBOL.match(name) and (len(name) > 1 or name.isupper()) else None
+
+
+def code_errors(function: ast.FunctionDef) -> list[str]:
+    """Symbols in a function that are not unpacked from what the table says, or are not in it."""
+    found: list[str] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for name, value in _paired(node):
+                if isinstance(name, ast.Name) and _is_symbol(name.id):
+                    found += _assigned(function.name, name.id, unwrapped(value))
+    return found
+
+
+def _is_symbol(name: str) -> bool:
+    """Whether a local name is meant as a symbol: a capital, NW, T_step, b_w or kv, but no word and no small letter."""
+    return (name in TABLE.by_symbol and len(name) > 1) or bool(re.match(r"[A-Z](?:_\w+)?\Z|[A-Z]{2}\Z", name))
+
+
+def _assigned(function: str, name: str, value: str) -> Iterator[str]:
+    row = TABLE.row(name)
+    if row is None:
+        yield f"{function}: {name} is not in the table of symbols"
+    elif value and value not in row.names and not (row.any_subscript and _free(value)) and not _literal(name, value):
+        yield f"{function}: {name} is {row.meaning!r}, but is made from {value!r}"
+
+
+def _literal(name: str, value: str) -> bool:
+    """Bytes of a dtype that is written out."""
+    return name.startswith("b_") and value.startswith("dtype_bytes('")
+
+
+def _free(value: str) -> bool:
+    """Whether no other symbol claims this piece of code."""
+    return not any(value in row.names for row in TABLE.rows)
+
+
+def unwrapped(value: ast.expr) -> str:
+    """The code a symbol is made from, without the check around it, and `d.model.layers` as `model.layers`."""
+    if (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in _CHECKS
+        and len(value.args) > 1
+    ):
+        return unwrapped(value.args[1])
+    text = normal(ast.unparse(value))
+    return re.sub(r"^self\.", "model.", re.sub(r"^\w+\.(?=(?:model|chip)\.)", "", text))
+
+
+# The pages and the formulas -------------------------------------------------------------------------------------------
 
 
 def test_a_symbol_has_one_line_in_the_table_and_one_name_belongs_to_one_letter() -> None:
     every = [symbol for row in TABLE.rows for symbol in row.symbols]
     assert len(every) == len(set(every)) >= 28
-    assert all(row.meaning and row.words and row.names and row.unit for row in TABLE.rows)
+    assert all(row.meaning and words_of(row) and row.names and row.unit for row in TABLE.rows)
     owners: dict[str, list[str]] = {}
     for row in TABLE.rows:
         for name in row.names:
@@ -49,22 +231,22 @@ def test_a_symbol_has_one_line_in_the_table_and_one_name_belongs_to_one_letter()
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page_uses_the_symbols_of_the_table(path: Path) -> None:
-    assert symbols.page_errors(TABLE, "\n\n".join(cells(path, "markdown"))) == []
+    assert page_errors("\n\n".join(cells(path, "markdown"))) == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_code_of_a_page_uses_the_symbols_of_the_table(path: Path) -> None:
     tree = ast.parse("\n\n".join(cells(path, "code")))
-    assert symbols.use_errors(TABLE, tree, arguments(tree)) == []
+    assert use_errors(tree, arguments(tree)) == []
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.path)
 def test_formula_uses_the_symbols_of_the_table(formula: Formula) -> None:
-    assert symbols.docstring_errors(TABLE, formula) == []
+    assert docstring_errors(formula) == []
     tree = ast.parse(formula.code)
     function = next(node for node in tree.body if isinstance(node, ast.FunctionDef))
-    assert symbols.code_errors(TABLE, function) == []
-    assert symbols.use_errors(TABLE, tree, arguments(tree)) == []
+    assert code_errors(function) == []
+    assert use_errors(tree, arguments(tree)) == []
 
 
 # A check that cannot fail is a defect: each of these is one page, cell or function that gives a letter two senses.
@@ -93,7 +275,7 @@ def test_formula_uses_the_symbols_of_the_table(formula: Formula) -> None:
     ],
 )
 def test_a_page_with_a_second_sense_is_refused(text: str, said: str) -> None:
-    found = symbols.page_errors(TABLE, f"# A page\n\nWith $B$ sequences of $S$ tokens.\n\n{text}\n")
+    found = page_errors(f"# A page\n\nWith $B$ sequences of $S$ tokens.\n\n{text}\n")
     assert found and said in found[0], found
 
 
@@ -109,7 +291,7 @@ def test_a_page_with_a_second_sense_is_refused(text: str, said: str) -> None:
     ],
 )
 def test_a_page_with_one_sense_each_passes(text: str) -> None:
-    assert symbols.page_errors(TABLE, text) == []
+    assert page_errors(text) == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +310,7 @@ def test_a_page_with_one_sense_each_passes(text: str) -> None:
 )
 def test_code_that_hands_on_a_letter_as_something_else_is_refused(code: str, wrong: int) -> None:
     tree = ast.parse(f"from scaling import queries_per_second_per_chip as qps\n{code}")
-    assert len(symbols.use_errors(TABLE, tree, arguments(tree))) == wrong
+    assert len(use_errors(tree, arguments(tree))) == wrong
 
 
 @pytest.mark.parametrize(
@@ -151,12 +333,12 @@ def test_code_that_hands_on_a_letter_as_something_else_is_refused(code: str, wro
 def test_a_function_that_unpacks_a_letter_from_something_else_is_refused(body: str, wrong: int) -> None:
     function = ast.parse(f"def f():\n    {body}").body[0]
     assert isinstance(function, ast.FunctionDef)
-    assert len(symbols.code_errors(TABLE, function)) == wrong
+    assert len(code_errors(function)) == wrong
 
 
 def test_a_docstring_with_a_letter_of_its_own_is_refused() -> None:
     text = "Time. [s]\n\n``T = Z b_w / W``\n\n`batch` S [sequences]; `context` S [tokens]."
-    found = symbols.docstring_errors(TABLE, Formula("scaling.x", "f", text, "", 1, ("batch", "context")))
+    found = docstring_errors(Formula("scaling.x", "f", text, "", 1, ("batch", "context")))
     assert [re.sub(".*f: ", "", one) for one in found] == [
         "Z is not in the table of symbols",
         "argument 'batch' has the symbol S",

@@ -115,7 +115,7 @@ def test_slice_hops_by_hand() -> None:
         with pytest.raises(ValueError) as error:
             slice_hops(bad)  # type: ignore[arg-type]
         assert str(error.value) == f"shape must be a tuple of chips along each axis, not {bad!r}."
-    with pytest.raises(ValueError, match="^shape must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"^shape must be a whole number of at least 1, not 0"):
         slice_hops((4, 0))
 
 

@@ -1,13 +1,11 @@
 """Equations as docstrings write them: read, set in TeX, and given a value.
 
 A docstring writes ``T_cache = B S kv / (N W)``: a space multiplies, ``/`` divides by the next factor only, and one
-letter with an optional subscript is a symbol. Anything longer is a word. What a page writes in TeX becomes the same
-tree (see `from_tex`), so that equal formulas are found.
+letter with an optional subscript is a symbol. Anything longer is a word.
 """
 
 import math
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -229,35 +227,3 @@ def value(node: Node, of: Callable[[str], Value], functions: Mapping[str, Callab
     if node.kind == "-":
         return -parts[0]
     return reduce({"+": add, "*": mul, "/": truediv, "^": pow}[node.kind], parts)
-
-
-# Functions that forget nothing of what they are given, and mind no order where max and min mind none.
-_OPEN: Mapping[str, Callable[..., Value]] = {
-    "max": lambda *parts: sum(part**3 for part in parts),
-    "min": lambda *parts: sum(part**5 for part in parts),
-    "floor": lambda part: part + 0.25,
-    "ceil": lambda part: part + 0.75,
-}
-
-
-def fingerprint(node: Node, known: Mapping[str, Node] | None = None) -> tuple[float, ...]:
-    """Values at three made-up points, the same for the same name everywhere: equal for equal expressions.
-
-    A name that is `known` has the value of its expression.
-    """
-    meanings = known or {}
-
-    def at(point: int) -> float:
-        def of(name: str) -> float:
-            if name in meanings:
-                return float(value(meanings[name], of, _OPEN))
-            return 1.5 + zlib.crc32(f"{name}/{point}".encode()) / 2**32
-
-        return float(value(node, of, _OPEN))
-
-    return tuple(float(f"{at(point):.9e}") for point in range(3))
-
-
-def telling(node: Node) -> bool:
-    """Whether an expression has more than one name, so that finding it again means something."""
-    return len(set(node.names())) > 1

@@ -1,4 +1,4 @@
-"""The formula index, built from the docstrings; and below each equation of a page the way to its entry.
+"""The formula index, built from the docstrings.
 
 ``{formula-index}`` fills its page: for every formula its equation, symbols, code, test, chapters, validity and source.
 Nothing there is written by hand. A build that knows the repository links each test to it.
@@ -15,17 +15,15 @@ from typing import Any
 from docstrings import Formula, formulas
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from equation_links import Links
 from equations import SYMBOL, aligned
 from site_links import repository_options
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from symbols import PAGE, read
-from uses import Users, function_in
+from uses import chapters, function_in, shown_test
 
 ROOT = Path(__file__).parents[3]
 INDEX = "book/appendix/formulas"
-PLAIN = (INDEX, "book/appendix/api")  # pages whose equations are the index's own
 
 # Where the parts of How to Scale Your Model are.
 _BOOK = "https://jax-ml.github.io/scaling-book/"
@@ -42,12 +40,6 @@ _INLINE = re.compile(
 def package() -> list[Formula]:
     """Every formula, read once a build."""
     return formulas()
-
-
-@cache
-def users() -> Users:
-    """Who uses them."""
-    return Users(package())
 
 
 # Nodes ---------------------------------------------------------------------------------------------------------------
@@ -148,7 +140,7 @@ def repository_link(path: Path, line: int) -> str:
 
 
 def _test_field(formula: Formula) -> tuple[nodes.field, list[nodes.Node]]:
-    found = users().test(formula)
+    found = shown_test(formula)
     if not found:
         return _field("Test", nodes.Text("none yet")), []
     path, name = found
@@ -161,7 +153,7 @@ def _test_field(formula: Formula) -> tuple[nodes.field, list[nodes.Node]]:
 
 def _chapters(formula: Formula, docs: Iterable[str]) -> list[nodes.Node]:
     found: list[nodes.Node] = []
-    for stem in [stem for stem in users().chapters(formula) if f"book/{stem}" in docs]:
+    for stem in [stem for stem in chapters(formula) if f"book/{stem}" in docs]:
         found.append(nodes.Text(", " if found else ""))
         found.append(
             addnodes.pending_xref(
@@ -210,7 +202,6 @@ class FormulaIndex(Directive):
         for path in (ROOT / "scaling").rglob("*.py"):
             env.note_dependency(str(path))
         package.cache_clear()
-        users.cache_clear()
         found: list[nodes.Node] = []
         for module in dict.fromkeys(formula.module for formula in package()):
             text = ast.get_docstring(ast.parse(_module(module).read_text(encoding="utf-8"))) or ""
@@ -229,45 +220,17 @@ def _module(name: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-# Below the equations of pages ----------------------------------------------------------------------------------------
-
-
-def row(doc: str, found: list[Formula], app: Sphinx) -> nodes.paragraph:
-    """The names of the functions, each a link to its entry."""
-    line = nodes.paragraph("", "In code: ", classes=["formula-links"])
-    to = app.builder.get_relative_uri(doc, INDEX)
-    for i, formula in enumerate(found):
-        line += nodes.Text(", " if i else "")
-        line += nodes.reference("", "", nodes.literal("", formula.name), refuri=f"{to}#{formula.anchor}", internal=True)
-    return line
-
-
-def link_equations(app: Sphinx, doctree: nodes.document, doc: str) -> None:
-    """A row below each display equation of a page; equations that follow each other share it if it is the same."""
-    if app.builder.format != "html" or doc in PLAIN or INDEX not in app.env.found_docs:
-        return
-    links, aliases = Links(package()), {}
-    blocks: list[tuple[nodes.math_block, list[str]]] = []
-    for node in doctree.findall(lambda n: isinstance(n, (nodes.math_block, nodes.literal_block))):
-        if isinstance(node, nodes.math_block):
-            blocks.append((node, []))
-        elif "python" in node.get("language", "") and isinstance(node.parent, nodes.container):
-            called = links.called(node.astext(), aliases)
-            if blocks:
-                blocks[-1][1].extend(called)
-    below: tuple[nodes.Node | None, list[Formula]] = (None, [])  # the equation after this one
-    for node, called in reversed(blocks):
-        found = links.of(node.astext(), dict.fromkeys(called))
-        after = node.parent.index(node) + 1
-        if found and (found != below[1] or node.parent[after : after + 1] != [below[0]]):
-            node.parent.insert(after, row(doc, found, app))
-        below = node, found
+def offer_anchors(app: Sphinx, doctree: nodes.document) -> None:
+    """Let pages link an entry as they link a heading: MyST looks for headings only."""
+    if app.env.docname == INDEX:
+        slugs = app.env.metadata[INDEX].setdefault("myst_slugs", {})
+        slugs.update({formula.anchor: (0, formula.anchor, formula.name) for formula in package()})
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_directive("formula-index", FormulaIndex)
-    app.connect("doctree-resolved", link_equations)
+    app.connect("doctree-read", offer_anchors)
     app.add_css_file("formulas.css")
     app.setup_extension("api_reference")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,10 @@
-"""Equations as pages write them, in TeX: as the same tree that a docstring's equation becomes, and their symbols."""
+"""Equations as pages write them, in TeX: as the same tree that a docstring's becomes, so that equal ones are found."""
 
 import re
+import zlib
+from collections.abc import Callable, Mapping
 
-from equations import SYMBOL, Node, NotAnEquationError, Relation, parse
+from equations import SYMBOL, Node, NotAnEquationError, Relation, Value, parse, value
 
 _SPLIT = re.compile(r"\\qquad|\\quad|\\iff|\\Rightarrow|\\Longrightarrow|\\implies|\\\\|&")
 _DROP = re.compile(r"\\(?:,|;|:|!|displaystyle|left(?![a-z])|right(?![a-z])|[Bb]igg?[lr]?(?![a-z]))|~")
@@ -58,13 +60,33 @@ def plain(text: str) -> str:
     return "".join(f" {piece}" if i % 2 else piece for i, piece in enumerate(pieces))
 
 
-def symbols(text: str) -> list[str]:
-    """Every symbol in any TeX, as ``T_step`` or ``b_w``. Upright words are none, but for kv; in italics that is k v."""
-    for _ in range(3):
-        text = _BRACE.sub(r"\1", text)
-    text = re.sub(r"\s*_\s*(?:\\text\s*)?\{(\w+)\}", r"_\1", re.sub(r"\\lim\s*_", " ", text))
-    text = re.sub(r"\\text\s*\{kv\}", " @ ", text)
-    text = re.sub(rf"{_WORD.pattern}(?:_\w+)?", " ", text)
-    text = re.sub(r"\\(?:begin|end)\s*\{\w+\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?e-?\d+", " ", text)
-    found = re.findall(r"(?:@|[A-Za-z])(?:_\w+)?", text)
-    return [name.replace("@", "kv") for name in found]
+# Functions that forget nothing of what they are given, and mind no order where max and min mind none.
+_OPEN: Mapping[str, Callable[..., Value]] = {
+    "max": lambda *parts: sum(part**3 for part in parts),
+    "min": lambda *parts: sum(part**5 for part in parts),
+    "floor": lambda part: part + 0.25,
+    "ceil": lambda part: part + 0.75,
+}
+
+
+def fingerprint(node: Node, known: Mapping[str, Node] | None = None) -> tuple[float, ...]:
+    """Values at three made-up points, the same for the same name everywhere: equal for equal expressions.
+
+    A name that is `known` has the value of its expression.
+    """
+    meanings = known or {}
+
+    def at(point: int) -> float:
+        def of(name: str) -> float:
+            if name in meanings:
+                return float(value(meanings[name], of, _OPEN))
+            return 1.5 + zlib.crc32(f"{name}/{point}".encode()) / 2**32
+
+        return float(value(node, of, _OPEN))
+
+    return tuple(float(f"{at(point):.9e}") for point in range(3))
+
+
+def telling(node: Node) -> bool:
+    """Whether an expression has more than one name, so that finding it again means something."""
+    return len(set(node.names())) > 1
