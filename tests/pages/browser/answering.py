@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import expect
+
 from scaling.course.questions import Multiple, Ordering, Question, Single
 from scaling.units import GB, hour, ms, us
 
@@ -26,7 +28,27 @@ def quiz(page: Any, question: Question) -> Any:
 
 
 def status(widget: Any) -> str:
-    return " ".join(widget.locator(".sw-status").inner_text().split())
+    """The feedback that is read, "" for none: the text of what a style hides is there too, but no reader has it."""
+    return shown(widget.locator(".sw-status"))
+
+
+def help_of(widget: Any) -> str:
+    """The hints and the solution that are read, "" for none."""
+    return shown(widget.locator(".sw-help"))
+
+
+def shown(part: Any) -> str:
+    text = said(part.text_content())
+    if text:
+        expect(part).to_be_visible()
+        assert said(part.inner_text()).replace(" ", "") == text.replace(" ", ""), "a style hides a part of it"
+    return said(part.inner_text())
+
+
+def ready(page: Any, timeout: float = 30_000) -> None:
+    """Waits until the widgets of a page have taken the place of their texts, which must then be gone."""
+    page.wait_for_selector("html[data-widgets=ready]", state="attached", timeout=timeout)
+    expect(page.locator(".scaling-fallback")).to_have_count(0)
 
 
 def said(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, status
+from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, ready, status
 
 ROOT = Path(__file__).parents[3]
 from policy import Policy, header, policy  # noqa: E402
@@ -74,7 +74,7 @@ def visit(tab: Any, address: str, press: str = "") -> list[str]:
     tab.goto(address)
     if tab.locator(".scaling-fallback").count():
         try:
-            tab.wait_for_selector("html[data-widgets=ready]", state="attached", timeout=15_000)
+            ready(tab, timeout=15_000)
         except TimeoutError:
             return ["the widgets did not start", *tab.evaluate("refused")]
     if press:
@@ -107,6 +107,20 @@ def test_nothing_sticks_out_on_a_phone_or_a_tablet(page: Any) -> None:
     )
     page.set_viewport_size({"width": 1280, "height": 900})
     assert wide == []
+
+
+def test_a_caption_is_seen_wherever_its_picture_is(page: Any) -> None:
+    pictures, hidden = page.evaluate(
+        """() => {
+          const seen = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+          const figures = [...document.querySelectorAll('article figure:has(figcaption)')]
+            .filter((figure) => seen(figure.querySelector('img, svg, table')));
+          const captions = figures.map((figure) => figure.querySelector('figcaption'));
+          return [figures.length, captions.filter((e) => !seen(e)).map((e) => e.textContent)];
+        }"""
+    )
+    assert hidden == []
+    assert pictures or page.url.rpartition("/")[2].removesuffix(".html") not in CHAPTERS
 
 
 def test_a_question_of_each_kind_answered_not_at_all_wrong_and_right(page: Any) -> None:

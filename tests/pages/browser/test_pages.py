@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scaling.course.questions import Numeric, Single
-from tests.pages.browser.answering import CHAPTERS, answer, questions, quiz, said, status
+from tests.pages.browser.answering import CHAPTERS, answer, help_of, questions, quiz, ready, said, status
 
 pytestmark = pytest.mark.browser
 
@@ -29,7 +29,7 @@ def open_page(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
         page = watch(context.new_page())
         page.goto(address or f"{site}/book/{name}.html")
         if name in CHAPTERS and options.get("java_script_enabled", True):
-            page.wait_for_selector("html[data-widgets=ready]", state="attached")
+            ready(page)
         return page
 
     yield open_it
@@ -42,7 +42,7 @@ def test_answers_are_remembered_until_they_are_cleared(open_page: Callable[..., 
     page, bank = open_page("07_prefill_disaggregation"), questions("07_prefill_disaggregation")
     answer(quiz(page, bank[0]), bank[0], right=True)
     page.reload()
-    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    ready(page)
     progress = page.locator(".sw-progress")
     assert status(quiz(page, bank[0])).startswith("✓ Right."), "the answer was not remembered"
     progress.get_by_role("button", name="Clear my answers").click()
@@ -87,11 +87,11 @@ def test_hints_then_the_solution(open_page: Callable[..., Any]) -> None:
     assert widget.get_by_role("button", name="Show solution").is_disabled()
     for step, hint in enumerate(question.hints, 1):
         widget.get_by_role("button", name=f"Hint {step} of 3").click()
-        assert said(hint) in said(widget.locator(".sw-help").inner_text())
+        assert said(hint) in help_of(widget)
     widget.get_by_role("button", name="Show solution").click()
-    assert said(question.solution) in said(widget.locator(".sw-help").inner_text())
+    assert said(question.solution) in help_of(widget)
     widget.get_by_role("button", name="Start again").click()
-    assert widget.locator(".sw-help").inner_text() == ""
+    assert help_of(widget) == ""
 
 
 def test_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
@@ -131,7 +131,7 @@ def test_a_link_to_a_heading_ends_there(width: int, open_page: Callable[..., Any
     page.mouse.wheel(0, -5000)
     page.wait_for_timeout(300)
     page.reload()
-    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    ready(page)
     assert page.evaluate(place) > 900  # where the reader had gone
 
 

@@ -8,6 +8,7 @@ import pytest
 from scaling import H100_TEXT, LLAMA3_70B, TPU_V5E_TEXT, Deployment
 from scaling.throughput import cost_per_hour, largest_batch, prefill_chips, replicas_for
 from scaling.units import ms, number
+from tests.pages.browser.answering import ready
 
 pytestmark = pytest.mark.browser
 START = {"answer": 512, "limit": 30, "found": 0, "price": 10.8}
@@ -42,7 +43,7 @@ def opened(chromium: Any, site: str) -> Iterator[Any]:
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(f"{site}/book/10_worked_problems.html")
-    page.wait_for_selector("html[data-widgets=ready]", state="attached")
+    ready(page)
     yield page
     context.close()
 
