@@ -88,6 +88,7 @@
     addEventListener(move, leave, { once: true, passive: true });
   }
   addEventListener("load", arrive, { once: true });
+  addEventListener("load", () => document.fonts.ready.then(arrive), { once: true }); // formulas change height with them
 
   main(); // a deferred script: the page is there
 })();
