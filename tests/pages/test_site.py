@@ -149,14 +149,13 @@ def test_a_page_loads_the_front_ends_of_its_widgets_and_no_other(notebook: Path,
 
 
 def test_a_module_becomes_a_script_that_registers_it() -> None:
-    module = "export const one = 1;\nexport function two() {\n  return one + 1;\n}\n\nexport default { render: two };\n"
-    told = subprocess.run(
-        [tool("node"), "--eval", front_ends.classic("toy", module) + "console.log(scalingFrontEnds.toy.render())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert told == "2\n"
+    module = (
+        "// Toy.\nexport const one = 1;\n/** Adds\n * one. */\nexport function two() {\n  return one + 1; // more\n}\n"
+    )
+    script = front_ends.classic("toy", f"{module}\nexport default {{ render: two }};\n")
+    command = [tool("node"), "--eval", f"{script}console.log(scalingFrontEnds.toy.render())"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
+    assert not {"Toy", "Adds", "one."} & set(re.findall(r"[\w.]+", script)), "comments stay in the files"
 
 
 @pytest.mark.parametrize(
