@@ -103,6 +103,7 @@ from scaling.throughput import (
     compute_ceiling as compute_ceiling,
     cost_per_hour as cost_per_hour,
     cost_per_million_tokens as cost_per_million_tokens,
+    full_batch as full_batch,
     largest_batch as largest_batch,
     mfu as mfu,
     plateau as plateau,

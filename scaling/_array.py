@@ -1,7 +1,8 @@
 """The one place that knows about array libraries.
 
 Formulas are written with operators and with the functions here. Plain numbers stay plain and need no import;
-NumPy arrays broadcast; Dask arrays pass through NumPy's ufuncs; JAX arrays go to ``jax.numpy``.
+NumPy arrays broadcast; Dask arrays pass through NumPy's ufuncs; JAX arrays go to ``jax.numpy``; the columns of pandas,
+polars and xarray become NumPy arrays, see `known`.
 """
 
 import math
@@ -16,6 +17,32 @@ def scalar(value: Array) -> bool:
     return isinstance(value, (int, float))
 
 
+def library(value: Array) -> str:
+    """Name of the package that its type comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
+def usable(value: Array) -> bool:
+    """Whether the functions here take it as it is: a number, or an array of NumPy, Dask or with its own namespace."""
+    return library(value) in ("builtins", "numpy", "dask") or hasattr(value, "__array_namespace__")
+
+
+def known(value: Array) -> Array:
+    """`value` as something that the functions here take, where it can be told from what it says of itself.
+
+    Numbers, arrays of NumPy and Dask, and arrays with a namespace of their own, such as JAX's, stay as they are. What
+    NumPy can read becomes an array of NumPy: a column of a table keeps its numbers and loses its index.
+    """
+    if usable(value) or not hasattr(value, "__array__"):
+        return value
+    import numpy
+
+    try:
+        return numpy.asarray(value)
+    except (TypeError, ValueError):  # it said that it could and cannot: the check that follows refuses it by name
+        return value
+
+
 def namespace(*values: Array) -> Any:
     """The array library to use: the first argument's own one if it is not NumPy's, else NumPy."""
     import numpy
@@ -25,6 +52,21 @@ def namespace(*values: Array) -> Any:
         if own is not None and not isinstance(value, (numpy.ndarray, numpy.generic)):
             return own()
     return numpy
+
+
+def with_words(value: Array) -> Array:
+    """`value` as an array that words can be chosen by: NumPy's for JAX's, which holds numbers only.
+
+    Raises ``ValueError`` for a traced array, which has no numbers yet.
+    """
+    if scalar(value) or library(value) in ("numpy", "dask"):
+        return value
+    import numpy
+
+    try:
+        return numpy.asarray(value)
+    except TypeError:
+        raise ValueError("the name of a term must be asked for outside of jit, not of a traced array.") from None
 
 
 def maximum(a: Array, b: Array) -> Array:
@@ -60,6 +102,20 @@ def ceil(a: Array) -> Array:
     if scalar(a):
         return math.ceil(a) if math.isfinite(a) else a
     return namespace(a).ceil(a)
+
+
+# Far above what rounding costs (some 1e-16 each time) and far below a whole sequence in any batch.
+_SLACK = 1e-12
+
+
+def up(a: Array) -> Array:
+    """A hair more: a quotient that is meant to be whole must not lose a unit to rounding when it is rounded down."""
+    return a * (1 + _SLACK)
+
+
+def down(a: Array) -> Array:
+    """A hair less, before rounding up."""
+    return a * (1 - _SLACK)
 
 
 def divide(a: Array, b: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from scaling._array import plain
+from scaling._array import known, plain
 
 
 class Record:
@@ -29,8 +29,8 @@ class Record:
 
 
 def _own(value: Any) -> Any:
-    """A single number of NumPy as Python's own, an array of NumPy as a copy that is read only, the rest as it is."""
-    value = plain(value)
+    """A single number of NumPy as Python's own, an array of numbers as a copy that is read only, the rest as it is."""
+    value = plain(known(value))
     if type(value).__module__ == "numpy" and hasattr(value, "setflags"):
         value = value.copy()
         value.setflags(write=False)

@@ -4,12 +4,11 @@ Vendor headlines often count 2:4 sparsity; the rates here are dense, which is ha
 Prices are per chip and hour, on demand, and go out of date first: pass your own with ``dataclasses.replace``.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from scaling._array import plain
-from scaling._checks import label, nonnegative, positive, shown, whole, word
+from scaling._checks import finite, label, positive, shown, whole, word
 from scaling._records import Frozen, Record
 from scaling.units import GB, TB, TFLOP, dtype_bytes
 
@@ -70,9 +69,9 @@ class Chip(Record):
         if not isinstance(self.slices, tuple):
             raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {shown(self.slices)}.")
         object.__setattr__(self, "slices", tuple(whole("Chip.slices", size) for size in self.slices))
-        nonnegative("Chip.price", self.price)
-        if isinstance(self.price, float) and self.price == math.inf:
-            raise ValueError(f"Chip.price must be a finite number of at least 0, not {self.price!r}.")
+        if self.price != self.price and isinstance(self.price, float):
+            return  # NaN, the one place where it says something: nobody knows
+        finite("Chip.price", self.price)
 
     def rate(self, compute: str) -> float:
         """Dense rate of arithmetic in dtype `compute`. [FLOP/s]

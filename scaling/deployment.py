@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from scaling._array import Array, maximum
-from scaling._checks import count, finite, share, shown, word
+from scaling._checks import count, finite, record, share, word
 from scaling._records import Record
 from scaling.chips import Chip
 from scaling.models import Model
@@ -83,9 +83,9 @@ class Deployment(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, kind in (("model", Model), ("chip", Chip), ("efficiency", Efficiency)):
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {kind.__name__} record, not {shown(getattr(self, name))}.")
+        record("model", self.model, Model)
+        record("chip", self.chip, Chip)
+        record("efficiency", self.efficiency, Efficiency)
         object.__setattr__(self, "chips", count("chips", self.chips))
         dtype_bytes(self.weights, "weights")
         dtype_bytes(self.kv, "kv")
@@ -148,7 +148,7 @@ class Deployment(Record):
     def memory(self) -> Array:
         """Bytes that weights and cache may fill, all chips; 0 when the reserve takes more than there is. [B]"""
         usable = 1.0 * self.chips * self.chip.memory * self.usable
-        return maximum(0.0, usable - self.chips * self.reserve)
+        return maximum(0.0, usable - 1.0 * self.chips * self.reserve)
 
     @cached_property
     def bandwidth(self) -> Array:
@@ -167,6 +167,8 @@ def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:
     A size must divide the query heads and the MLP width, must divide the KV heads or be a multiple of them (heads are
     then stored more than once, or the cache is split over the batch), and must be a slice that the chip is sold in.
     """
+    record("model", model, Model)
+    record("chip", chip, Chip)
     return tuple(
         n
         for n in range(1, min(model.q_heads, chip.fast_domain) + 1)

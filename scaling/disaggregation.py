@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scaling._array import Array, divide
-from scaling._checks import nonnegative
+from scaling._checks import nonnegative, record
 from scaling.models import Model
 
 
@@ -70,5 +70,6 @@ def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "b
     Raises ``ValueError`` for negative tokens or bandwidth, or an unknown dtype.
     Source: cache bytes over link bandwidth; Splitwise, arXiv 2311.18677.
     """
+    record("model", model, Model)
     S, W_link = nonnegative("tokens", tokens), nonnegative("bandwidth", bandwidth)
     return divide(1.0 * S * model.kv_bytes_per_token(kv), W_link)

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from scaling._array import Array, maximum, where
-from scaling._checks import count, flag, nonnegative, share, word
+from scaling._array import Array, maximum, where, with_words
+from scaling._checks import count, flag, nonnegative, record, share, word
 from scaling.deployment import Deployment
 from scaling.sharding import collective_time
 
@@ -38,9 +38,9 @@ class StepTime(NamedTuple):
     @property
     def bound(self) -> Array:
         """Name of the longest term: ``"weights"``, ``"compute"``, ``"cache"``, ``"collectives"`` or ``"overhead"``."""
-        name, longest = "weights", self.weights
+        name, longest = "weights", with_words(self.weights)
         for other in self._fields[1:]:
-            value = getattr(self, other)
+            value = with_words(getattr(self, other))
             name = where(value > longest, other, name)
             longest = maximum(value, longest)
         return name
@@ -64,6 +64,7 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     Raises ``ValueError`` for a negative batch or context.
     Source: scaling-book part 8.
     """
+    record("d", d, Deployment)
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
     P, read, NW, NC = d.step_params, d.step_bytes, d.bandwidth, d.flops
     efficiency = d.efficiency
@@ -91,6 +92,7 @@ def matmul_time(d: Deployment, batch: Array, d_model: Array, d_ff: Array) -> Ste
     Raises ``ValueError`` for a negative batch or a width below 1.
     Source: scaling-book part 1, the roofline of a matmul.
     """
+    record("d", d, Deployment)
     B, NW, NC = nonnegative("batch", batch), d.bandwidth, d.flops
     D, F = count("d_model", d_model), count("d_ff", d_ff)
     return StepTime(1.0 * D * F * d.weight_size / NW, 2.0 * B * D * F / NC, 0.0)
@@ -109,6 +111,7 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
     Raises ``ValueError`` for negative tokens or an `mfu` outside (0, 1].
     Source: scaling-book part 7, and part 4 for attention.
     """
+    record("d", d, Deployment)
     S, P = nonnegative("tokens", tokens), d.step_params
     work = 2.0 * P * S
     if flag("attention", attention):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from scaling._array import Array, divide, floor, maximum, where
-from scaling._checks import count, nonnegative
+from scaling._checks import count, nonnegative, record
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.models import Model
 from scaling.units import dtype_bytes
@@ -22,6 +22,7 @@ def weight_bytes(d: Deployment) -> float:
 
     Source: scaling-book part 8.
     """
+    record("d", d, Deployment)
     return d.stored_bytes
 
 
@@ -38,12 +39,12 @@ def grouped_weight_bytes(
     Raises ``ValueError`` for a negative number of bits or a group below 1.
     Source: the layout of AWQ (arXiv 2306.00978) and GPTQ (arXiv 2210.17323) checkpoints with group size 128.
     """
-    for name, value in (("bits", bits), ("scale_bits", scale_bits), ("zero_bits", zero_bits)):
-        nonnegative(name, value)
-    count("group", group)
+    record("model", model, Model)
+    bits, group = nonnegative("bits", bits), count("group", group)
+    shared: float = 1.0 * nonnegative("scale_bits", scale_bits) + nonnegative("zero_bits", zero_bits)
     quantised = model.attention_params + model.mlp_params
     wide = model.params - quantised
-    return quantised * (bits + (1.0 * scale_bits + zero_bits) / group) / 8 + wide * 2.0
+    return quantised * (bits + shared / group) / 8 + wide * 2.0
 
 
 def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
@@ -55,6 +56,7 @@ def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
     Raises ``ValueError`` for a negative batch or context.
     Source: scaling-book part 7, *KV caches*.
     """
+    record("d", d, Deployment)
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
     return 1.0 * B * S * kv
 
@@ -67,6 +69,7 @@ def cache_budget(d: Deployment) -> Array:
 
     Source: scaling-book part 8.
     """
+    record("d", d, Deployment)
     return maximum(0.0, d.memory - weight_bytes(d))
 
 
@@ -90,6 +93,7 @@ def max_batch(d: Deployment, context: Array) -> Array:
     Raises ``ValueError`` for a negative context.
     Source: scaling-book part 8.
     """
+    record("d", d, Deployment)
     S, kv, budget = nonnegative("context", context), d.kv_per_token, cache_budget(d)
     each = 1.0 * S * kv
     if_loaded = where(each == 0, math.inf, divide(budget, each))
@@ -107,11 +111,11 @@ def min_chips(d: Deployment, batch: Array, context: Array) -> Array:
     Raises ``ValueError`` for a negative batch or context.
     Source: scaling-book part 8, minimum topologies.
     """
-    nonnegative("batch", batch)
-    nonnegative("context", context)
+    record("d", d, Deployment)
+    B, S = nonnegative("batch", batch), nonnegative("context", context)
     fewest: Array = 0
     for n in reversed(parallel_sizes(d.model, d.chip)):
-        fewest = where(fits(replace(d, chips=n), batch, context), n, fewest)
+        fewest = where(fits(replace(d, chips=n), B, S), n, fewest)
     return fewest
 
 
@@ -138,6 +142,7 @@ def activation_bytes(model: Model, tokens: Array, *, activations: str = "bf16", 
     Raises ``ValueError`` for negative tokens or an unknown dtype.
     Source: the shapes of a gated MLP and of the output embedding.
     """
+    record("model", model, Model)
     B, D, F, V = nonnegative("tokens", tokens), model.d_model, model.d_ff, model.vocab
     b, b_logits = dtype_bytes(activations, "activations"), dtype_bytes(logits, "logits")
     return Activations(b * B * D, 2 * b * B * F, b_logits * B * V)

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from scaling._checks import shown
+from scaling._checks import record, shown
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
 from scaling.memory import max_batch
@@ -35,6 +35,7 @@ def front(d: Deployment, context: float) -> Front:
     Raises ``ValueError`` for an array, and for a context that is negative or not finite.
     Source: scaling-book part 8, its latency-throughput curve.
     """
+    record("d", d, Deployment)
     last = max_batch(d, context) if d.efficiency.layer_seconds else best_batch(d, context)
     if getattr(last, "ndim", 0) or not last < math.inf:
         raise ValueError(f"front needs one finite context above 0 and one deployment, no arrays, not {shown(context)}.")

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator, Sequence
 
 from scaling._array import Array, maximum
-from scaling._checks import nonnegative, shown, whole
+from scaling._checks import nonnegative, record, shown, whole
 from scaling.models import Model
 
 
@@ -16,6 +16,7 @@ def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str 
     Raises ``ValueError`` for a negative argument or an unknown dtype.
     Source: Zheng et al., SGLang (RadixAttention), arXiv 2312.07104.
     """
+    record("model", model, Model)
     S, copies = nonnegative("prefix_tokens", prefix_tokens), nonnegative("requests", requests)
     return maximum(0.0, copies - 1.0) * S * model.kv_bytes_per_token(kv)
 

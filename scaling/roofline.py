@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from scaling._array import Array, divide
-from scaling._checks import nonnegative, shown, whole
+from scaling._checks import nonnegative, record, shown, whole
 from scaling.chips import Chip
 from scaling.models import Model
 from scaling.units import dtype_bytes, hour
@@ -17,6 +17,7 @@ def ridge_point(chip: Chip, compute: str = "bf16") -> float:
     Raises ``ValueError`` for a compute dtype that the chip has no rate for.
     Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009 (doi 10.1145/1498765.1498785).
     """
+    record("chip", chip, Chip)
     C, W = chip.rate(compute), chip.bandwidth
     return C / W
 
@@ -35,6 +36,7 @@ def critical_batch(
     that it never becomes compute bound.
     Source: scaling-book part 7, and part 1 for the activations.
     """
+    record("chip", chip, Chip)
     C, W, b_w = chip.rate(compute), chip.bandwidth, dtype_bytes(weights, "weights")
     if matmul is None:
         return C * b_w / (2 * W)
@@ -57,6 +59,7 @@ def attention_flops(model: Model, context: Array) -> Array:
     Raises ``ValueError`` for a negative context.
     Source: scaling-book part 4.
     """
+    record("model", model, Model)
     S, L, H = nonnegative("context", context), model.layers, model.head_dim
     return 4.0 * S * model.q_heads * H * L
 
@@ -70,6 +73,7 @@ def attention_intensity(model: Model, kv: str = "bf16") -> float:
     Raises ``ValueError`` for an unknown dtype.
     Source: scaling-book part 7; for grouped queries arXiv 2305.13245.
     """
+    record("model", model, Model)
     return 2 * (model.q_heads / model.kv_heads) / dtype_bytes(kv, "kv")
 
 
@@ -84,6 +88,7 @@ def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None =
     Raises ``ValueError`` for a compute dtype the chip has no rate for and for a negative price.
     Source: scaling-book part 8.
     """
+    record("chip", chip, Chip)
     return divide(hour * chip.rate(compute), _price(chip, price))
 
 
@@ -97,6 +102,7 @@ def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
 
     Raises ``ValueError`` for a negative price. Source: data sheet over list price; for FLOP, scaling-book part 8.
     """
+    record("chip", chip, Chip)
     return divide(hour * chip.bandwidth, _price(chip, price))
 
 
@@ -109,6 +115,7 @@ def memory_per_dollar_hour(chip: Chip, *, price: Array | None = None) -> Array:
 
     Raises ``ValueError`` for a negative price. Source: data sheet over list price; for FLOP, scaling-book part 8.
     """
+    record("chip", chip, Chip)
     return divide(chip.memory, _price(chip, price))
 
 
@@ -124,7 +131,9 @@ def breakeven_price(chip: Chip, other: Chip, measure: Callable[..., Array], *, p
 
     Raises ``ValueError`` for a negative price. Source: `flops_per_dollar` of two chips set equal.
     """
-    return divide(measure(chip, price=1.0), measure(other, price=price))
+    if not callable(measure):
+        raise ValueError(f"measure must be a function such as flops_per_dollar, not {shown(measure)}.")
+    return divide(measure(record("chip", chip, Chip), price=1.0), measure(record("other", other, Chip), price=price))
 
 
 def _price(chip: Chip, price: Array | None) -> Array:

@@ -1,7 +1,7 @@
 """What splitting costs: link bandwidth, collectives, and how far tensor parallelism reaches."""
 
 from scaling._array import Array, divide, where
-from scaling._checks import count, flag, nonnegative, shown, whole
+from scaling._checks import count, flag, nonnegative, record, shown, whole
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.models import Model
@@ -21,6 +21,7 @@ def link_bandwidth(chip: Chip, *, axes: int | None = None, wrap: bool = False) -
     Raises ``ValueError`` for axes the chip does not have.
     Source: scaling-book part 2 (TPU) and part 12 (GPU).
     """
+    record("chip", chip, Chip)
     axes = chip.link_axes if axes is None else axes
     if isinstance(axes, bool) or hasattr(axes, "__len__") or axes not in range(1, chip.link_axes + 1):
         raise ValueError(f"axes must be a whole number from 1 to {chip.link_axes} on {chip.name}, not {shown(axes)}.")
@@ -52,6 +53,7 @@ def collective_time(d: Deployment, batch: Array, *, axes: int | None = None, wra
     Raises ``ValueError`` for a negative batch or axes the chip does not have.
     Source: scaling-book part 5, *Tensor parallelism*.
     """
+    record("d", d, Deployment)
     L, D = d.model.layers, d.model.d_model
     links = 1.0 if d.efficiency.links is None else d.efficiency.links
     one = matmul_collective_time(d.chip, batch, D, axes=axes, wrap=wrap)
@@ -88,6 +90,7 @@ def hop_time(model: Model, hops: Array, *, hop: Array = 1 * us) -> Array:
     Raises ``ValueError`` for a negative argument.
     Source: scaling-book part 3, latency of a hop.
     """
+    record("model", model, Model)
     L, t_hop = model.layers, nonnegative("hop", hop)
     return 4.0 * L * nonnegative("hops", hops) * t_hop
 
@@ -114,6 +117,7 @@ def tp_limit(
     chip lacks.
     Source: scaling-book part 8, and part 7 where memory binds.
     """
+    record("chip", chip, Chip)
     F, W_link = count("d_ff", d_ff), link_bandwidth(chip, axes=axes, wrap=wrap)
     b_w, b_act = dtype_bytes(weights, "weights"), dtype_bytes(activations, "activations")
     C, W = chip.rate(compute), chip.bandwidth

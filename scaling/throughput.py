@@ -6,8 +6,8 @@ refused here: ask `memory.fits` or `memory.max_batch`.
 
 import math
 
-from scaling._array import Array, ceil, divide, floor, maximum, minimum, where
-from scaling._checks import nonnegative
+from scaling._array import Array, ceil, divide, down, floor, maximum, minimum, up, where
+from scaling._checks import nonnegative, record
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.latency import decode_step, prefill_time
@@ -22,7 +22,8 @@ def tokens_per_second(d: Deployment, batch: Array, context: Array) -> Array:
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
     """
-    return batch / decode_step(d, batch, context).total
+    B = nonnegative("batch", batch)
+    return B / decode_step(d, B, context).total
 
 
 def tokens_per_second_per_chip(d: Deployment, batch: Array, context: Array) -> Array:
@@ -65,6 +66,7 @@ def mfu(d: Deployment, batch: Array, context: Array) -> Array:
 
     Raises ``ValueError`` for a negative batch or context. Source: PaLM, appendix B (arXiv 2204.02311).
     """
+    record("d", d, Deployment)
     P, peak = d.step_params, 1.0 * d.chips * d.chip.rate(d.compute)
     return 2.0 * P * tokens_per_second(d, batch, context) / peak
 
@@ -76,6 +78,7 @@ def compute_ceiling(d: Deployment) -> Array:
 
     Source: scaling-book part 8.
     """
+    record("d", d, Deployment)
     P, NC = d.step_params, d.flops
     return NC / (2.0 * P)
 
@@ -106,6 +109,18 @@ def balanced_batch(d: Deployment) -> Array:
     """
     one = decode_step(d, 1.0, 0.0)
     return one.weights / one.compute
+
+
+def full_batch(d: Deployment) -> Array:
+    """Smallest batch with all the throughput there is, the first on the plateau. [sequences]
+
+    ``full_batch = ceil(balanced_batch)``. More sequences only lengthen the step.
+
+    Leaves out whether it fits, see `best_batch`, and what `balanced_batch` leaves out: errs low by a few percent.
+
+    Source: scaling-book part 7.
+    """
+    return ceil(down(balanced_batch(d)))
 
 
 def cache_over_weights_tokens(d: Deployment) -> Array:
@@ -167,9 +182,8 @@ def largest_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) 
 
     Raises ``ValueError`` for a negative context or limit. Source: the smaller of the two limits.
     """
-    nonnegative("max_step", max_step)
-    # Rounding must not cost a whole sequence when the limit is exactly a batch's own step.
-    within_limit = floor(batch_at_step(d, context, max_step * (1 + 1e-12)))
+    # The limit may be exactly a batch's own step.
+    within_limit = floor(batch_at_step(d, context, up(nonnegative("max_step", max_step))))
     return minimum(max_batch(d, context), within_limit)
 
 
@@ -186,7 +200,7 @@ def best_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> 
     Raises ``ValueError`` for a negative context or limit. Source: scaling-book part 8, as one rule.
     """
     largest = largest_batch(d, context, max_step=max_step)
-    return maximum(0, minimum(ceil(balanced_batch(d) * (1 - 1e-12)), largest))
+    return maximum(0, minimum(full_batch(d), largest))
 
 
 def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, price: Array | None = None) -> Array:
@@ -197,6 +211,7 @@ def cost_per_million_tokens(d: Deployment, batch: Array, context: Array, *, pric
 
     Raises ``ValueError`` for a negative batch, context or price. Source: price per hour over tokens per hour.
     """
+    record("d", d, Deployment)
     price = d.chip.price if price is None else nonnegative("price", price)
     per_second = 1.0 * d.chips * price / hour
     return divide(per_second * 1e6, tokens_per_second(d, batch, context))
@@ -214,7 +229,7 @@ def replicas_for(d: Deployment, queries: Array, batch: Array, context: Array, de
     Raises ``ValueError`` for a negative argument. Source: `queries_per_second`, rounded up to whole copies.
     """
     each = queries_per_second(d, batch, context, decode_tokens)
-    return ceil(divide(nonnegative("queries", queries) * (1 - 1e-12), each))
+    return ceil(divide(down(nonnegative("queries", queries)), each))
 
 
 def prefill_chips(d: Deployment, queries: Array, tokens: Array, *, mfu: Array | None = None) -> Array:
@@ -230,8 +245,9 @@ def prefill_chips(d: Deployment, queries: Array, tokens: Array, *, mfu: Array | 
     Raises ``ValueError`` for a negative argument or an `mfu` outside (0, 1].
     Source: prompts that arrive in a second, times the time of one.
     """
+    record("d", d, Deployment)
     N, T_prefill = d.chips, prefill_time(d, tokens, mfu=mfu)
-    return ceil(nonnegative("queries", queries) * N * T_prefill * (1 - 1e-12))
+    return ceil(down(1.0 * nonnegative("queries", queries) * N * T_prefill))
 
 
 def cost_per_hour(chip: Chip, chips: Array, *, price: Array | None = None) -> Array:
@@ -244,5 +260,6 @@ def cost_per_hour(chip: Chip, chips: Array, *, price: Array | None = None) -> Ar
 
     Raises ``ValueError`` for a negative number of chips or price. Source: price per hour times chips.
     """
+    record("chip", chip, Chip)
     price = chip.price if price is None else nonnegative("price", price)
     return 1.0 * nonnegative("chips", chips) * price

@@ -348,6 +348,11 @@ ROWS = (
     ),
     row("throughput.balanced_batch", (lambda w: throughput.balanced_batch(w.d), lambda t: t.balanced)),
     row(
+        "throughput.full_batch",
+        Case(lambda w: throughput.full_batch(w.d), lambda t: t.ceil(t.balanced), rounds=True),
+        **whole,
+    ),
+    row(
         "throughput.cache_over_weights_tokens",
         (
             lambda w: throughput.cache_over_weights_tokens(w.d),

@@ -8,7 +8,7 @@ from scaling._checks import positive, shown, whole
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import cache_budget, fits, max_batch, weight_bytes
-from scaling.throughput import balanced_batch, best_batch
+from scaling.throughput import best_batch, full_batch
 from scaling.units import GB, ms
 
 # What the catalogue's models are called where engines download them.
@@ -221,7 +221,7 @@ def _useful_cap(d: Deployment, context: int, limit: float) -> Cap:
     S = context
     B, held = int(best_batch(d, S, max_step=limit)), int(max_batch(d, S))
     # A critical batch of 250 that is computed as 250.00000000000003 is not 251.
-    balanced = math.ceil(balanced_batch(d) * (1 - 1e-12))
+    balanced = int(full_batch(d))
     if B < 1:
         shortest = math.ceil(float(decode_step(d, 1, S).total) / ms * 100) / 100
         raise ValueError(

@@ -175,9 +175,9 @@ def test_modules_are_reached_from_the_root() -> None:
 SNIPPET = """
 import sys, time
 before = set(sys.modules)
-start = time.perf_counter()
+start = time.process_time()
 import scaling
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 added = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names) - {"scaling"}
 wings = {"scaling.engines", "scaling.course"} & set(sys.modules)
 print(seconds, sorted(added | wings), "__main__" in sys.modules)
@@ -203,6 +203,7 @@ def test_import_needs_the_standard_library_only() -> None:
 
 
 def test_import_is_fast() -> None:
+    """In processor time, so that a busy machine says the same."""
     assert any(run()[0] < 0.05 for _ in range(12)), "no run of twelve took less than 0.05 s"
 
 

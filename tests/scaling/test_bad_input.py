@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scaling import _checks as xp, latency, memory, pareto, roofline, sharding, throughput
+from scaling import _checks as xp, latency, memory, pareto, roofline, sharding
 from scaling.batching import Request
 from scaling.chips import GB200, H100
 from scaling.course.exercise import check
 from scaling.course.questions import Numeric, Option, Ordering, Single, Trap, WrongOrder
 from scaling.course.tables import table
 from scaling.deployment import Efficiency, parallel_sizes
-from scaling.disaggregation import eviction_rate
 from scaling.models import LLAMA3_70B, from_hf_config
 from scaling.units import number
 from tests.scaling.toys import TOY, TOY_CHIP, TOY_MODEL
@@ -123,22 +122,6 @@ def test_half_precision_is_refused_before_it_overflows() -> None:
     sentence(lambda: memory.cache_bytes(TOY, np.array([60_000], dtype=np.float16), 8192), "batch must be", "float16")
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
-def test_integer_arrays_never_overflow(dtype: type, recwarn: Any) -> None:
-    n = np.array([100, 120], dtype=dtype)
-    np.testing.assert_allclose(eviction_rate(n, n, n).tokens, [200, 240])
-    price = throughput.cost_per_million_tokens(TOY, 2, 3, price=n)
-    np.testing.assert_allclose(price, n * throughput.cost_per_million_tokens(TOY, 2, 3, price=1.0))
-    chip = replace(TOY_CHIP, memory=80 * 10**9, bandwidth=10**12, flops={"int8": 10**15})
-    many = replace(TOY, chip=chip, chips=n, usable=0.5)
-    np.testing.assert_allclose(many.memory, [4e12, 4.8e12])
-    np.testing.assert_allclose(latency.prefill_time(many, n, mfu=0.5) * many.flops, 4 * 9880 * n.astype(float))
-    np.testing.assert_allclose(
-        throughput.mfu(many, n, 0), [throughput.mfu(replace(many, chips=int(i)), int(i), 0) for i in n]
-    )
-    assert not recwarn.list
-
-
 @pytest.mark.parametrize("one", [np.int32(7), np.uint8(7), np.array(7), 7.0])
 def test_the_counts_of_a_model_and_a_chip_become_plain_ints(one: Any) -> None:
     model = replace(TOY_MODEL, d_ff=one, head_dim=one, vocab=one)
@@ -204,7 +187,7 @@ def test_a_batch_of_zero_never_waits_for_the_links(recwarn: Any) -> None:
     assert not recwarn.list
 
 
-@pytest.mark.parametrize("bad", [ONES, NAN, np.array([NAN])])
+@pytest.mark.parametrize("bad", [ONES, np.array([5.0])])
 def test_a_front_is_of_one_finite_context(bad: Any) -> None:
     sentence(lambda: pareto.front(TOY, bad), "front needs one finite context", repr(bad))
 
