@@ -138,6 +138,12 @@ def test_what_a_page_holds_stays_under_300_kb(show: tuple[str, ...]) -> None:
     assert LARGEST_GRID * 4 / 3 + 12_000 < 300_000
 
 
+def test_what_the_start_leaves_out_is_the_nearest_on_offer() -> None:
+    widget = Explorer("a", chips=[H100], models=[LLAMA3_70B], contexts=[1024, 4096], batches=[48, 64])
+    assert (widget.start["context"], widget.start["batch"], widget.start["chips"]) == (4096, 48, 8)
+    assert Explorer("a", contexts=[4096, 16384, 65536]).start["context"] in (4096, 16384)  # as far, by ratio
+
+
 def test_start_takes_records_and_a_chip_of_ones_own() -> None:
     own = replace(H100, name="H100 (mine)", price=float("nan"))
     start = {
@@ -158,6 +164,9 @@ def test_start_takes_records_and_a_chip_of_ones_own() -> None:
     assert Explorer("a", chips=[TPU_V5E], models=[LLAMA3_70B]).start["chips"] == 8
 
 
+PRICES = (-3, 0, float("nan"), float("inf"), "x", None, np.array([1.0, 2.0]))
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -167,13 +176,23 @@ def test_start_takes_records_and_a_chip_of_ones_own() -> None:
         ({"start": {"batch": 43}}, "batch"),
         ({"start": {"weights": "fp8"}}, "weights"),
         ({"start": {"colour": 1}}, "colour"),
+        ({"start": {"model": LLAMA3_8B}}, r"start\['model'\] must be one of the records offered, LLaMA 3-70B, not"),
+        ({"contexts": [4096], "start": {"context": 8192}}, r"start\['context'\] must be one of \[4096\], not 8192"),
+        *(({"start": {"price": bad}}, r"start\['price'\] must be a finite number above 0") for bad in PRICES),
+        ({"chips": [replace(H100, price=1.0), replace(H100, price=9.0)]}, "chips must have names that differ"),
+        ({"models": [LLAMA3_70B, LLAMA3_70B]}, "models must have names that differ"),
+        ({"chips": ()}, "chips must hold at least one Chip record"),
+        ({"chips": ["H100"]}, "chips must hold at least one Chip record and nothing else"),
+        *(({"contexts": bad}, "contexts must be") for bad in ([2048, 1024], [1024, 1024], [], [0, 1024], [1.5], ["x"])),
+        ({"batches": [2, 1]}, "batches must be whole numbers in ascending order, none twice"),
         ({"params": "rough"}, "params"),
         ({"chips": scaling.CATALOGUE[:6], "models": [LLAMA3_8B, LLAMA3_70B, scaling.LLAMA3_405B]}, "fewer"),
     ],
 )
 def test_nonsense_is_refused_by_name(options: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
+    with pytest.raises(ValueError, match=named) as error:
         Explorer("a", **{"chips": [H100], "models": [LLAMA3_70B], **options})
+    assert str(error.value).endswith(".") and "\n" not in str(error.value)
 
 
 def test_the_fallback_gives_the_starting_position_in_numbers() -> None:

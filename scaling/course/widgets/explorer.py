@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, TypeAlias
 
 import traitlets as t
 
 from scaling import chips as _chips, models as _models
-from scaling._checks import count
+from scaling._array import plain
+from scaling._checks import count, positive, shown, whole
 from scaling.chips import H100, H200, MI300X, TPU_V5E, Chip
 from scaling.course.tables import table
 from scaling.course.widgets._base import StaticWidget
@@ -74,10 +75,35 @@ def _prefill(mfu: float, decode_tokens: float) -> dict[str, Figure]:
     }
 
 
+def _named(argument: str, records: Sequence[Any], kind: type) -> dict[str, Any]:
+    """The records by what the page calls them, if they are such and can be told apart."""
+    if not records or not all(isinstance(record, kind) for record in records):
+        raise ValueError(
+            f"{argument} must hold at least one {kind.__name__} record and nothing else, not {shown(records)}."
+        )
+    named = {_name(record): record for record in records}
+    if len(named) < len(records):
+        names = [record.name for record in records]
+        raise ValueError(f"{argument} must have names that differ, not {shown(names)}: replace(record, name=...).")
+    return named
+
+
+def _ascending(argument: str, values: Sequence[int]) -> tuple[int, ...]:
+    """The values of a slider: it looks up a place between two of them."""
+    numbers = tuple(whole(argument, value) for value in values)
+    if not numbers or any(a >= b for a, b in pairwise(numbers)):
+        raise ValueError(f"{argument} must be whole numbers in ascending order, none twice, not {shown(values)}.")
+    return numbers
+
+
+def _nearest(values: Sequence[int], wanted: int) -> int:
+    return min(values, key=lambda value: abs(math.log(value / wanted)))
+
+
 def _name(record: Chip | Model) -> str:
     """What the record is called in the catalogue, or its own name in characters that an address may hold."""
     for key, value in {**vars(_chips), **vars(_models)}.items():
-        if value is record:
+        if value == record:
             return str(key)
     return re.sub(r"[^A-Za-z0-9]+", "-", record.name).strip("-")
 
@@ -94,12 +120,13 @@ class Explorer(StaticWidget):
     `key`: unique on its page. `chips`, `models`: records to choose from. `weights`, `kv`: dtypes to choose from.
     `contexts`, `batches`: values to slide over, ascending; with a kernel the reader may type any other.
     `start`: the position it opens at; a mapping that may hold ``chip``, ``model`` (records), ``chips``, ``weights``,
-    ``kv``, ``context``, ``batch`` and ``price`` [USD/h per chip]. `show`: ``"step"``, ``"front"`` and ``"prefill"``.
+    ``kv``, ``context``, ``batch`` and ``price`` [USD/h per chip]; what it leaves out is the first choice, or the value
+    nearest to 8 chips, 8,192 tokens and 32 sequences. `show`: ``"step"``, ``"front"`` and ``"prefill"``.
     `predict`: a question to answer with a step time before the values appear; empty for none.
     `params`, `compute`: as in `Deployment`. `mfu`, `decode_tokens`: of the ``"prefill"`` view.
 
-    Raises ``ValueError`` for an unknown view or a start that is not among the choices, and for
-    more choices than a page can carry.
+    Raises ``ValueError`` for an unknown view, records that cannot be told apart by name, values out of order, a start
+    that is not among the choices, and for more choices than a page can carry.
     """
 
     scripts = ("dom.js", "figures.js", "drawing.js", "explorer.js")
@@ -135,10 +162,10 @@ class Explorer(StaticWidget):
     ) -> None:
         if not set(show) <= set(VIEWS):
             raise ValueError(f"show must name views among {', '.join(VIEWS)}, not {show!r}.")
-        self._chips = {_name(chip): chip for chip in chips}
-        self._models = {_name(model): model for model in models}
+        self._chips: dict[str, Chip] = _named("chips", chips, Chip)
+        self._models: dict[str, Model] = _named("models", models, Model)
         self._dtypes = {"weights": tuple(weights), "kv": tuple(kv)}
-        self._contexts, self._batches = tuple(contexts), tuple(batches)
+        self._contexts, self._batches = _ascending("contexts", contexts), _ascending("batches", batches)
         self._base = Deployment(model=models[0], chip=chips[0], params=params, compute=compute)
         self._figures = {**_STEP, **(_prefill(mfu, decode_tokens) if "prefill" in show else {})}
         layout, grid = self._grid()
@@ -180,23 +207,37 @@ class Explorer(StaticWidget):
         }
 
     def _start(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        keys = {id(record): key for key, record in {**self._chips, **self._models}.items()}
+        if unknown := set(given) - {"chip", "model", "chips", *self._dtypes, "context", "batch", "price"}:
+            raise ValueError(f"start has no entry {shown(sorted(unknown, key=str)[0])}.")
         position: dict[str, Any] = {
-            **{"chip": next(iter(self._chips)), "model": next(iter(self._models))},
-            **{"weights": self._dtypes["weights"][0], "kv": self._dtypes["kv"][0], "context": 8192, "batch": 32},
-            **{name: keys.get(id(value), value) for name, value in given.items()},
+            **{name: values[0] for name, values in self._dtypes.items()},
+            "context": _nearest(self._contexts, 8192),
+            "batch": _nearest(self._batches, 32),
+            **given,
+            "chip": self._key("chip", self._chips, given),
+            "model": self._key("model", self._models, given),
         }
-        if position["chip"] not in self._chips or position["model"] not in self._models:
-            raise ValueError(f"start must name a chip and a model that the explorer offers, not {given!r}.")
         sizes = parallel_sizes(self._models[position["model"]], self._chips[position["chip"]])
         position.setdefault("chips", max(n for n in sizes if n <= max(8, sizes[0])))
         allowed = {"chips": sizes, **self._dtypes, "context": self._contexts, "batch": self._batches}
         for name, values in allowed.items():
             if position[name] not in values:
-                raise ValueError(f"start[{name!r}] must be one of {list(values)}, not {position[name]!r}.")
-        if unknown := set(position) - {*allowed, "chip", "model", "price"}:
-            raise ValueError(f"start has no entry {sorted(unknown)[0]!r}.")
+                raise ValueError(f"start[{name!r}] must be one of {list(values)}, not {shown(position[name])}.")
+        if "price" in given:
+            price = plain(given["price"])
+            if not isinstance(price, (int, float)):
+                raise ValueError(f"start['price'] must be a finite number above 0, not {shown(price)}.")
+            position["price"] = float(positive("start['price']", price))
         return position
+
+    def _key(self, name: str, offered: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+        """What the page calls the record that is given, or the first on offer."""
+        record = given.get(name, next(iter(offered.values())))
+        for key, one in offered.items():
+            if one == record:
+                return key
+        names = ", ".join(one.name for one in offered.values())
+        raise ValueError(f"start[{name!r}] must be one of the records offered, {names}, not {shown(record)}.")
 
     def _grid(self) -> tuple[list[Any], bytes]:
         """The figures' names, axes and lengths, and their values one after the other, the last axis fastest."""
