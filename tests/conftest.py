@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-ROOT = Path(__file__).parents[1]
+from tests.paths import ROOT
 
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=30, **_QUIET)
@@ -43,6 +43,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "built" in getattr(item, "fixturenames", ()):
             first.setdefault(item.path, len(first))
     items.sort(key=lambda item: {None: 1, 0: 0}.get(first.get(item.path), 2))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A red chapter says what to do about it."""
+    report = yield
+    if report.failed and type(item).__name__ == "IPyNbCell":
+        said = (
+            "The cell gives something else than what is stored. If it should: `make notebooks`, and commit the outputs."
+        )
+        report.sections.append(("What to do", said))
+    return report
 
 
 def _build(out: Path) -> None:

@@ -19,6 +19,7 @@ from scaling.course.plots import TERMS
 from scaling.throughput import balanced_batch
 from scaling.units import ms, number
 from tests.conftest import tool
+from tests.paths import ROOT
 
 pytest.importorskip("anywidget")
 from scaling.course.widgets.explorer import BATCHES, CONTEXTS, LARGEST_GRID, Explorer
@@ -68,7 +69,7 @@ def computed(d: Deployment, batch: Any, context: Any) -> list[Any]:
 def test_the_page_shows_what_scaling_computes_at_every_position(explorer: Explorer) -> None:
     state = {"axes": explorer.axes, "tables": explorer.tables, "names": NAMES}
     state["grid"] = base64.b64encode(explorer.grid).decode()
-    script = Path(__file__).parents[1] / "pages" / "js" / "explorer_positions.mjs"
+    script = ROOT / "tests" / "pages" / "js" / "explorer_positions.mjs"
     done = subprocess.run(
         [tool("node"), str(script)], input=json.dumps(state).encode(), capture_output=True, check=True
     )

@@ -6,7 +6,6 @@ import math
 import struct
 import subprocess
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ import pytest
 
 from scaling.units import number
 from tests.conftest import tool
+from tests.paths import ROOT
 
 pytest.importorskip("anywidget")
 from scaling.course.widgets import Sweep
 from scaling.course.widgets.sweep import LARGEST_GRID
 
-ROOT = Path(__file__).parents[2]
 SLIDERS: Any = {"a": ("First", "tokens", (2, 3, 5)), "b": ("Second", "ms", (7, 11.5)), "c": ("Third", "", (13, 17))}
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from scaling import A100, B200, GB200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Chip, Deployment
 from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
 from scaling.units import GB, GiB, ms
+from tests.paths import DATA
 from tests.scaling import records
 
-SCRIPT = Path(__file__).parents[1] / "data" / "launch_commands.sh"
+SCRIPT = DATA / "launch_commands.sh"
 
 B70 = Deployment(model=LLAMA3_70B, chip=H100, chips=8, usable=0.85)
 B8 = Deployment(model=LLAMA3_8B, chip=H100)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from scaling.latency import decode_step, prefill_time
 from scaling.models import LLAMA3_8B, LLAMA3_70B
 from scaling.throughput import balanced_batch, plateau
 from scaling.units import ms
+from tests.paths import BOOK
 
-BOOK = Path(__file__).parents[2] / "book"
 D = Deployment(model=LLAMA3_70B, chip=H100, chips=8)
 PAGES = {name: read_metrics((BOOK / "data" / f"metrics_{name}.txt").read_text("utf-8")) for name in ("sglang", "vllm")}
 

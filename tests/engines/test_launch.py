@@ -38,8 +38,8 @@ from scaling import (
 from scaling.engines import Command, megatron, mini_sglang, sglang, vllm
 from scaling.engines.command import Flag
 from scaling.units import DTYPE_BYTES, GB, GiB, ms
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TABLES = json.loads((ROOT / "tests/data/engine_flags.json").read_text(encoding="utf-8"))["engines"]
 TABLE = {
     engine: {name: entry for entry in table["flags"] for name in (entry["flag"], *entry["aliases"])}

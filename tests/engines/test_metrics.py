@@ -4,13 +4,13 @@ import math
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
 from scaling.engines.metrics import Histogram, read_metrics
+from tests.paths import BOOK
 
-DATA = Path(__file__).parents[2] / "book" / "data"
+DATA = BOOK / "data"
 SGLANG = (DATA / "metrics_sglang.txt").read_text(encoding="utf-8")
 VLLM = (DATA / "metrics_vllm.txt").read_text(encoding="utf-8")
 MODEL = "meta-llama/Meta-Llama-3-70B-Instruct"

@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from scaling.engines.sglang import default_chunk, default_mem_fraction, sglang_p
 from scaling.engines.vllm import vllm_pool
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
 from scaling.units import GiB, MiB
+from tests.paths import DATA
 from tests.scaling.toys import TOY, TOY_CHIP
 
-FILE = json.loads((Path(__file__).parents[1] / "data" / "real_logs.json").read_text(encoding="utf-8"))
+FILE = json.loads((DATA / "real_logs.json").read_text(encoding="utf-8"))
 LOGS: list[dict[str, Any]] = FILE["logs"]
 COMPUTED = [log for log in LOGS if "function" in log]
 

@@ -10,8 +10,8 @@ from docstrings import Formula, formulas
 from equations import Node, NotAnEquationError, parse, value
 from symbols import symbols
 
-from tests.conftest import ROOT
 from tests.lint.tex import fingerprint, relations, telling
+from tests.paths import ROOT
 
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*NOTEBOOKS, *sorted((ROOT / "book").rglob("*.md"))]

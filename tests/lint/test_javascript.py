@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, tool
+from tests.conftest import tool
+from tests.paths import ROOT
 
 SCRIPTS = [*(ROOT / "scaling").rglob("*.js"), *(ROOT / "book" / "_site").glob("*.js")]
 MARKUP = r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|new Function)\b"

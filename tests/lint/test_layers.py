@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from floors import FORMULAS, GROUPS
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 PACKAGE = ROOT / "scaling"
 
 RANK = {module: rank for rank, group in enumerate(GROUPS) for module in group}

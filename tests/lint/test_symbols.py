@@ -18,9 +18,8 @@ from docstrings import Formula, formulas
 from equations import SYMBOL
 from symbols import Row, normal, symbols
 
-from tests.conftest import ROOT
+from tests.paths import BOOK
 
-BOOK = ROOT / "book"
 TABLE = table.read(table.PAGE.read_text(encoding="utf-8"))
 NOTEBOOKS = sorted(BOOK.glob("*.ipynb"))
 PAGES = [*NOTEBOOKS, *sorted(BOOK.glob("*.md")), *sorted((BOOK / "appendix").glob("*.md"))]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scaling.course.questions import Numeric, Option, Ordering, Question
-from tests.conftest import ROOT
 from tests.pages.test_quizzes import TOY_MULTIPLE, TOY_NUMERIC, TOY_ORDERING, Case, every_question, graded
+from tests.paths import ROOT
 
 FILE = "tests/data/quiz_answers.json"
 KEY: dict[str, Any] = json.loads((ROOT / FILE).read_text(encoding="utf-8"))

@@ -7,14 +7,13 @@ import re
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scaling import units
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 claims, claims_page, ledger, source_numbers = map(
     import_module, ("claims", "claims_page", "claims.ledger", "source_numbers")
 )

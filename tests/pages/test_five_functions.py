@@ -3,18 +3,15 @@
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from quizzes import code as bank
 from scaling import tokens_per_second_per_chip
 from scaling.course.exercise import check
-
-BOOK = Path(__file__).parents[2] / "book"
-
-from quizzes import code as bank  # noqa: E402
+from tests.paths import BOOK
 
 NAMES = ("my_weight_bytes", "my_cache_bytes", "my_max_batch", "my_step", "my_throughput")
 CELLS = json.loads((BOOK / "08_roofline_code.ipynb").read_text(encoding="utf-8"))["cells"]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import tool
+from tests.paths import ROOT
 
-TESTS = Path(__file__).parents[1]
+TESTS = ROOT / "tests"
 FILES = sorted(TESTS.rglob("*.test.mjs"))
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 EXECUTE = ROOT / "book" / "_tools" / "execute.py"
 

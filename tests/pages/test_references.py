@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pybtex.database import Entry, parse_file
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 ENTRIES: dict[str, Entry] = dict(parse_file(ROOT / "book" / "references.bib").entries)
 PAGE = (ROOT / "book" / "appendix" / "references.md").read_text(encoding="utf-8")
 PAPERS = {entry.fields["eprint"] for entry in ENTRIES.values() if "eprint" in entry.fields}

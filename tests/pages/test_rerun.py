@@ -7,7 +7,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 LIVE = "application/vnd.jupyter.widget-view+json"  # a widget's id in its kernel: not stored, new each time
 

@@ -16,8 +16,8 @@ from bs4 import BeautifulSoup
 from site_links import repository_options
 
 from tests.conftest import tool
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [TOC["root"], *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"])]
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))

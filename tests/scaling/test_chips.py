@@ -1,15 +1,15 @@
 import csv
 import math
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
 from scaling import chips
 from scaling.chips import CATALOGUE, H100, H100_TEXT, TPU_V5E, TPU_V5E_TEXT, TPU_V5P, TPU_V5P_TEXT, Chip
+from tests.paths import DATA
 from tests.scaling.toys import TOY_CHIP
 
-with (Path(__file__).parents[1] / "data" / "chips.csv").open(encoding="utf-8") as file:
+with (DATA / "chips.csv").open(encoding="utf-8") as file:
     FACTS = {row["name"]: row for row in csv.DictReader(file)}
 
 RATES = {"bf16": "bf16_dense_flops", "fp8": "fp8_dense_flops", "int8": "int8_dense_ops", "fp4": "fp4_dense_flops"}
@@ -17,6 +17,7 @@ RATES = {"bf16": "bf16_dense_flops", "fp8": "fp8_dense_flops", "int8": "int8_den
 
 @pytest.mark.parametrize("chip", CATALOGUE, ids=lambda chip: chip.name)
 def test_catalogue_agrees_with_the_data_sheets(chip: Chip) -> None:
+    assert chip.name in FACTS, f"add the row of {chip.name}, from its data sheet, to tests/data/chips.csv"
     fact = FACTS[chip.name]
     expected = {dtype: float(fact[column]) for dtype, column in RATES.items() if fact[column]}
     assert dict(chip.flops) == pytest.approx({**expected, "fp16": expected["bf16"]})
@@ -32,9 +33,11 @@ def test_catalogue_agrees_with_the_data_sheets(chip: Chip) -> None:
 
 def test_catalogue_is_complete() -> None:
     """A chip without facts to check it against, or with facts but left out, would go unchecked."""
-    assert {chip.name for chip in CATALOGUE} == set(FACTS)
+    gone = set(FACTS) - {chip.name for chip in CATALOGUE}
+    assert not gone, f"tests/data/chips.csv has rows of chips that CATALOGUE of scaling/chips.py has not: {gone}"
     records = {value.name for value in vars(chips).values() if isinstance(value, Chip)}
-    assert records - set(FACTS) == {H100_TEXT.name, TPU_V5E_TEXT.name, TPU_V5P_TEXT.name}
+    left = records - set(FACTS) - {H100_TEXT.name, TPU_V5E_TEXT.name, TPU_V5P_TEXT.name}
+    assert not left, f"put {left} into CATALOGUE of scaling/chips.py, and a row each into tests/data/chips.csv"
 
 
 @pytest.mark.parametrize("chip", [*CATALOGUE, H100_TEXT, TPU_V5E_TEXT, TPU_V5P_TEXT], ids=lambda chip: chip.name)

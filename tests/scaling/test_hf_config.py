@@ -12,9 +12,10 @@ from scaling.chips import H100
 from scaling.deployment import Deployment
 from scaling.engines.pool import loaded_weight_bytes
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
+from tests.paths import DATA
 
-DATA = Path(__file__).parents[1] / "data" / "configs"
-FAMILIES = json.loads((DATA / "families.json").read_text(encoding="utf-8"))
+FILES = DATA / "configs"
+FAMILIES = json.loads((FILES / "families.json").read_text(encoding="utf-8"))
 COUNTS = ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window")
 EXACT = {LLAMA3_8B: 8_030_261_248, LLAMA3_70B: 70_553_706_496, LLAMA3_405B: 405_853_388_800}
 
@@ -118,7 +119,7 @@ def test_a_window_that_never_closes_is_none(name: str, longest: int) -> None:
 
 
 def case(name: str) -> dict[str, Any]:
-    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def case(name: str) -> dict[str, Any]:
 )
 def test_a_model_of_another_kind_is_refused(name: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        from_hf_config(DATA / f"{name}.json")
+        from_hf_config(FILES / f"{name}.json")
 
 
 @pytest.mark.parametrize(

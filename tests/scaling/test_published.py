@@ -8,7 +8,6 @@ of a model that fills it) or searches with one (the batch whose step is twice as
 import itertools
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from scaling.chips import CATALOGUE, H100_TEXT, TPU_V5E_TEXT, Chip
 from scaling.deployment import Deployment
 from scaling.models import LLAMA3_70B
 from scaling.units import GB, GiB, hour, ms
+from tests.paths import DATA
 from tests.scaling import published_problems  # noqa: F401  registers the evaluators of section 12.10
 from tests.scaling.evaluators import (
     DTYPE,
@@ -32,7 +32,7 @@ from tests.scaling.evaluators import (
     model_of,
 )
 
-FILE = json.loads((Path(__file__).parents[1] / "data" / "published.json").read_text(encoding="utf-8"))
+FILE = json.loads((DATA / "published.json").read_text(encoding="utf-8"))
 ENTRIES = FILE["entries"]
 
 # arch ---------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import re
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +25,10 @@ from scaling import (
     tokens_per_second_per_chip,
 )
 from scaling.units import ms
+from tests.paths import BOOK
 
 NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, weights="int8", kv="int8", params="nominal")
-PAGE = json.loads((Path(__file__).parents[2] / "book" / "08_roofline_code.ipynb").read_text(encoding="utf-8"))
+PAGE = json.loads((BOOK / "08_roofline_code.ipynb").read_text(encoding="utf-8"))
 CELLS = ["".join(cell["source"]) for cell in PAGE["cells"]]
 
 

@@ -8,9 +8,8 @@ import os
 import subprocess
 import sys
 import timeit
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
 
 _GRID = """
 from scaling import LLAMA3_70B, TPU_V5E, Deployment, decode_step

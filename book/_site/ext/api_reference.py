@@ -147,9 +147,6 @@ def _settings(app: Sphinx, config: Any) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    import sys
-
-    sys.path.insert(0, str(PACKAGE.parent))
     app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("scaling-api", ScalingApi)
     app.connect("config-inited", _settings)

@@ -2,15 +2,14 @@
 
 import importlib
 import re
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
 from scaling.course.questions import Multiple, Ordering, Question, Single
 from scaling.units import GB, hour, ms, us
+from tests.paths import BOOK
 
-BOOK = Path(__file__).parents[3] / "book"
 CHAPTERS = {
     path.stem: re.findall(r"from quizzes import (\w+) as bank", path.read_text(encoding="utf-8"))[0]
     for path in sorted(BOOK.glob("*.ipynb"))

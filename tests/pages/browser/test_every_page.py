@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import TimeoutError
+from policy import Policy, header, policy
 
 from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, ready, status
-
-ROOT = Path(__file__).parents[3]
-from policy import Policy, header, policy  # noqa: E402
+from tests.paths import ROOT
 
 PAGES = ["search", "genindex", "book/index"]
 PAGES += [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.ipynb"))]

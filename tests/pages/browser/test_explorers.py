@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scaling import LLAMA3_70B, TPU_V5E_TEXT, Deployment, decode_step
 from scaling.units import ms
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 CHAPTERS = [p.stem for p in sorted((ROOT / "book").glob("*.ipynb")) if "Explorer(" in p.read_text(encoding="utf-8")]
 ROOTS = ".scaling-widget.explorer"
 pytestmark = pytest.mark.browser

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
+
 pytestmark = pytest.mark.browser
 
 

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.paths import ROOT
+
 KEPT = ROOT / "_build" / "fuzz"
 SHARES = {"answer": 0.35, "record": 0.39, "config": 0.15, "page": 0.08, "command": 0.03}
 LONGEST = 400  # bytes of an input: more choices than any target makes

@@ -36,10 +36,11 @@ from scaling.deployment import Deployment, Efficiency
 from scaling.engines import diagnose
 from scaling.engines.metrics import Histogram, Metrics, read_metrics
 from scaling.models import LLAMA3_8B, LLAMA3_70B, Model, from_hf_config
+from tests.paths import BOOK
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
-DATA = HERE.parents[2] / "book" / "data"
+DATA = BOOK / "data"
 LIMIT = 1.0  # seconds of the processor's time
 
 

@@ -19,7 +19,8 @@ from scaling.batching import Request
 from scaling.chips import Chip
 from scaling.deployment import Deployment, Efficiency
 from scaling.models import Model, from_hf_config
-from tests.conftest import ROOT, tool
+from tests.conftest import tool
+from tests.paths import ROOT
 from tests.strength.fuzz import run as runner, targets
 from tests.strength.fuzz.targets import (
     BASES,

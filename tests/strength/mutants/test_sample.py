@@ -62,6 +62,7 @@ def project(tmp_path: Path) -> Path:
         (root / folder / "__init__.py").write_text("")
     for name in ("gate.py", "trial.py", "operators.py"):
         shutil.copy2(HERE / name, root / "tests/strength/mutants")
+    shutil.copy2(ROOT / "tests/paths.py", root / "tests")
     (root / "scaling/box.py").write_text(FORMULA)
     (root / "tests/scaling/test_published.py").write_text("def test():\n    assert True\n")
     (root / "pyproject.toml").write_text(

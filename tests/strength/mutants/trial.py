@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.paths import ROOT
 from tests.strength.mutants.operators import Mutant
 
-ROOT = Path(__file__).parents[3]
 # Seconds that the tests may take: processor time of the first stage, of a later one, and by the clock. A mutant that
 # hangs is seen by that.
 FIRST, LATER, CLOCK = 30, 150, 900
