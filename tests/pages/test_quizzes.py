@@ -183,7 +183,7 @@ def test_the_page_asks_every_question_once_and_no_other(name: str, questions: tu
     for path in pages(name):
         asked = [i for source in sources(path, "code") for i in re.findall(r"\bquiz\(\s*[\"']([^\"']+)", source)]
         todo = [f'give {path.name} a cell quiz("{one}"), with the tag remove-input' for one in ids - set(asked)]
-        todo += [f'{path.name} asks quiz("{one}"), which {name}.py does not have' for one in set(asked) - known]
+        todo += [f'{path.name} asks quiz("{one}"), which {name}.py does not have' for one in set(asked) - ids]
         todo += [f'{path.name} asks quiz("{one}") twice' for one in ids if asked.count(one) > 1]
         assert not todo, "; ".join(sorted(todo))
 
