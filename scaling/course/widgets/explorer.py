@@ -209,13 +209,17 @@ class Explorer(StaticWidget):
     def _start(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if unknown := set(given) - {"chip", "model", "chips", *self._dtypes, "context", "batch", "price"}:
             raise ValueError(f"start has no entry {shown(sorted(unknown, key=str)[0])}.")
+        records = {
+            "chip": self._key("chip", self._chips, given),
+            "model": self._key("model", self._models, given),
+        }
         position: dict[str, Any] = {
+            **records,
             **{name: values[0] for name, values in self._dtypes.items()},
             "context": _nearest(self._contexts, 8192),
             "batch": _nearest(self._batches, 32),
             **given,
-            "chip": self._key("chip", self._chips, given),
-            "model": self._key("model", self._models, given),
+            **records,
         }
         sizes = parallel_sizes(self._models[position["model"]], self._chips[position["chip"]])
         position.setdefault("chips", max(n for n in sizes if n <= max(8, sizes[0])))
