@@ -45,6 +45,8 @@ from scaling.latency import (
     StepTime as StepTime,
     decode_step as decode_step,
     matmul_time as matmul_time,
+    mixed_step as mixed_step,
+    prefill_floor as prefill_floor,
     prefill_time as prefill_time,
 )
 from scaling.memory import (
@@ -81,6 +83,7 @@ from scaling.roofline import (
     attention_intensity as attention_intensity,
     bandwidth_per_dollar as bandwidth_per_dollar,
     breakeven_price as breakeven_price,
+    causal_flops as causal_flops,
     critical_batch as critical_batch,
     flops_per_dollar as flops_per_dollar,
     memory_per_dollar_hour as memory_per_dollar_hour,

@@ -31,7 +31,7 @@ def _refuse(message: object) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m scaling",
-        description="How large a model is, the fewest chips that hold it, and how long a decode step takes at best.",
+        description="How large a model is, the fewest chips that hold it, and how long a decode step takes.",
         epilog="Example: python -m scaling 70b --chip h100 --weights fp8 --kv fp8 --batch 32 --context 8192",
     )
     parser.add_argument("model", help=f"{', '.join(MODELS)}, or the path of a Hugging Face config.json")
@@ -62,7 +62,8 @@ def report(d: Deployment, batch: int, context: int) -> str:
     step = decode_step(d, batch, context)
     lines += [
         f"Fewest {d.chip.name} for {held}: {fewest} (up to {number(max_batch(d, context))} fit)",
-        f"Decode step there, at best: {number(step.total / ms)} ms; the longest term is the {step.bound}",
+        f"Decode step there, one kernel after another: {number(step.total / ms)} ms; the longest term is the "
+        f"{step.longest}. No schedule takes less than {number(step.floor / ms)} ms",
     ]
     return "\n".join(lines)
 

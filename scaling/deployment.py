@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from scaling._array import Array, maximum
+from scaling._array import Array, maximum, minimum
 from scaling._checks import count, finite, record, share, word
 from scaling._records import Record
 from scaling.chips import Chip
@@ -13,7 +13,7 @@ from scaling.units import dtype_bytes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Efficiency(Record):
-    """What share of the peaks a real engine reaches. The default is the roofline: a bound, never beaten.
+    """What share of the peaks a real engine reaches. The default, `ROOFLINE`, takes the peaks and free links.
 
     `bandwidth`, `flops`: shares of the chip's memory bandwidth and FLOP/s. [-]
     `layer_seconds`: fixed cost per layer per step (kernel launches, norms, small collectives). [s]
@@ -110,6 +110,12 @@ class Deployment(Record):
         return float(self.model.matmul_params) if self.params == "streamed" else self.stored_params
 
     @cached_property
+    def least_params(self) -> float:
+        """Parameters that no decode step can do without, P_min: those of the matmuls, or the nominal count if less."""
+        least: float = minimum(self.step_params, 1.0 * self.model.matmul_params)
+        return least
+
+    @cached_property
     def weight_size(self) -> float:
         """Bytes of one stored weight by its dtype, b_w. [B]"""
         return dtype_bytes(self.weights)
@@ -123,6 +129,11 @@ class Deployment(Record):
     def step_bytes(self) -> float:
         """Weights that one decode step reads. [B]"""
         return self._weight_bytes(self.step_params)
+
+    @cached_property
+    def least_bytes(self) -> float:
+        """Weights that no decode step can do without. [B]"""
+        return self._weight_bytes(self.least_params)
 
     def _weight_bytes(self, params: float) -> float:
         """Bytes of so many weights, those of the layers' matrices among them. [B]"""
@@ -151,14 +162,24 @@ class Deployment(Record):
         return maximum(0.0, usable - 1.0 * self.chips * self.reserve)
 
     @cached_property
+    def peak_bandwidth(self) -> Array:
+        """Memory bandwidth of all chips, N W, at its peak. [B/s]"""
+        return 1.0 * self.chips * self.chip.bandwidth
+
+    @cached_property
+    def peak_flops(self) -> Array:
+        """Arithmetic rate of all chips in the compute dtype, N C, at its peak. [FLOP/s]"""
+        return 1.0 * self.chips * self.chip.rate(self.compute)
+
+    @cached_property
     def bandwidth(self) -> Array:
         """Memory bandwidth of all chips, N W, times the efficiency. [B/s]"""
-        return 1.0 * self.chips * self.chip.bandwidth * self.efficiency.bandwidth
+        return self.peak_bandwidth * self.efficiency.bandwidth
 
     @cached_property
     def flops(self) -> Array:
         """Arithmetic rate of all chips in the compute dtype, N C, times the efficiency. [FLOP/s]"""
-        return 1.0 * self.chips * self.chip.rate(self.compute) * self.efficiency.flops
+        return self.peak_flops * self.efficiency.flops
 
 
 def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ def front(d: Deployment, context: float) -> Front:
     layer throughput grows as long as more sequences fit, and the front goes on to `max_batch`.
     Plain numbers only, one context above 0 at a time. Empty when not even one sequence fits.
 
-    Exact for the steps of `latency.decode_step`: a lower bound in time, so errs high in the rate.
+    Exact for the steps of `latency.decode_step`: an engine that overlaps cache and arithmetic goes beyond it.
 
     Raises ``ValueError`` for an array, and for a context that is negative or not finite.
     Source: scaling-book part 8, its latency-throughput curve.

@@ -64,6 +64,23 @@ def attention_flops(model: Model, context: Array) -> Array:
     return 4.0 * S * model.q_heads * H * L
 
 
+def causal_flops(model: Model, tokens: Array) -> Array:
+    """FLOPs of attention scores and values for a whole prompt: ``FLOP = 2 S^2 H L Q``. [FLOP]
+
+    Token i attends to the i before it, so a prompt needs half of what all pairs would.
+
+    `tokens`: of the prompt, S. [tokens]
+
+    Leaves out the softmax, and each token's attention to itself: errs low by about one in H and one in S.
+
+    Raises ``ValueError`` for negative tokens.
+    Source: scaling-book part 4.
+    """
+    record("model", model, Model)
+    S, L, H = nonnegative("tokens", tokens), model.layers, model.head_dim
+    return 2.0 * S * S * model.q_heads * H * L
+
+
 def attention_intensity(model: Model, kv: str = "bf16") -> float:
     """Arithmetic intensity of decode attention, whatever batch or context: ``intensity = 2 Q / (K b_kv)``. [FLOP/B]
 

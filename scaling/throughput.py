@@ -7,7 +7,7 @@ refused here: ask `memory.fits` or `memory.max_batch`.
 import math
 
 from scaling._array import Array, ceil, divide, down, floor, maximum, minimum, up, where
-from scaling._checks import nonnegative, record
+from scaling._checks import flag, nonnegative, record
 from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.latency import decode_step, prefill_time
@@ -83,17 +83,26 @@ def compute_ceiling(d: Deployment) -> Array:
     return NC / (2.0 * P)
 
 
-def plateau(d: Deployment, context: Array) -> Array:
-    """Throughput that no batch exceeds, whole deployment: ``plateau = N / (S kv / W + 2 P / C)``. [token/s]
+def plateau(d: Deployment, context: Array, *, overlapped: bool = False) -> Array:
+    """Throughput that a larger batch no longer raises, whole deployment. [token/s]
 
-    Reached at the critical batch and flat beyond it, since cache and arithmetic both grow with the batch. Of each chip:
-    ``plateau per chip = 1 / (S kv / W + 2 P / C)``. With a cost per layer it is only approached.
+    Kernels that run one after another reach ``plateau = N / (S kv / W + 2 P / C)`` at the critical batch, and keep it
+    beyond, since cache and arithmetic both grow with the batch. Of each chip: ``plateau per chip = 1 / (S kv / W + 2 P
+    / C)``. With a cost per layer it is only approached.
+
+    `context`: S. [tokens per sequence]
+    `overlapped`: the limit of the floor instead, with the peaks and P_min of `latency.decode_step`: no schedule and no
+    batch exceeds ``plateau = N / max(S kv / W, 2 P_min / C)``, at most twice as much.
 
     Leaves out whether so large a batch fits, see `best_batch`: errs high where it does not.
 
     Raises ``ValueError`` for a negative context. Source: the limit of `tokens_per_second` for a large batch.
     """
     one = decode_step(d, 1.0, context)
+    if flag("overlapped", overlapped):
+        # The weights, read once for all, weigh nothing in a batch without end.
+        cache = 1.0 * nonnegative("context", context) * d.model.kv_bytes_per_token(d.kv) / d.peak_bandwidth
+        return 1.0 / maximum(cache, 2.0 * d.least_params / d.peak_flops)
     return 1.0 / (one.cache + one.compute + one.collectives)
 
 
@@ -238,7 +247,7 @@ def prefill_chips(d: Deployment, queries: Array, tokens: Array, *, mfu: Array | 
     `queries`: arriving at the whole fleet. [query/s]
     `tokens`: of each prompt, those that no cache holds already. [tokens per sequence]
     `mfu`: as in `latency.prefill_time`. [-]
-    The number of chips cancels, so any size of server gives the same.
+    The number of chips cancels, so any size of server gives the same, as long as links and layers cost nothing.
 
     Leaves out queueing, and that servers come whole: errs low.
 

@@ -189,6 +189,11 @@ ROWS = (
     ),
     row("roofline.attention_flops", (lambda w: roofline.attention_flops(w.model, w.S), lambda t: t.attention)),
     row(
+        "roofline.causal_flops",
+        (lambda w: roofline.causal_flops(w.model, w.S), lambda t: t.over_a_prompt(t.attention)),
+        unseen={"token": "each token meets each other, so it grows with their square"},
+    ),
+    row(
         "roofline.attention_intensity",
         (lambda w: roofline.attention_intensity(w.model, "int8"), lambda t: t.attention / (t.S * t.kv)),
     ),
@@ -282,6 +287,12 @@ ROWS = (
             lambda t: t.max(t.terms()["weights"], t.terms()["compute"]),
             "matmul",
         ),
+        Case(
+            lambda w: latency.decode_step(w.d, w.B, w.S).floor,
+            lambda t: t.floor_of(t.P_min * t.b_w + t.B * t.S * t.kv, t.product_flop(t.B, t.P_min, 1)),
+            "floor",
+            rounds=True,  # it takes the smaller of two counts
+        ),
     ),
     row(
         "latency.matmul_time",
@@ -293,18 +304,77 @@ ROWS = (
                 **dict.fromkeys(("cache", "collectives", "overhead"), 0),
             },
         ),
+        (
+            lambda w: latency.matmul_time(w.d, w.B, w.D, w.F).floor,
+            lambda t: t.floor_of(t.D * t.F * t.b_w, t.product_flop(t.B, t.D, t.F)),
+            "floor",
+        ),
         fields_left=("cache", "collectives", "overhead"),
     ),
     row(
         "latency.prefill_time",
-        (lambda w: latency.prefill_time(w.d, w.S), lambda t: t.prompt / t.done),
-        (lambda w: latency.prefill_time(w.d, w.S, mfu=w.MFU), lambda t: t.prompt / (t.N * t.C * t.MFU), "mfu"),
+        (lambda w: latency.prefill_time(w.d, w.S), lambda t: t.prompt / t.done + t.beside(t.S)),
+        (
+            lambda w: latency.prefill_time(w.d, w.S, mfu=w.MFU),
+            lambda t: t.prompt / (t.N * t.C * t.MFU) + t.beside(t.S),
+            "mfu",
+        ),
         (
             lambda w: latency.prefill_time(w.d, w.S, mfu=w.MFU, attention=True),
-            lambda t: (t.prompt + t.over_a_prompt(t.attention)) / (t.N * t.C * t.MFU),
+            lambda t: (t.prompt + t.over_a_prompt(t.attention)) / (t.N * t.C * t.MFU) + t.beside(t.S),
             "attention",
         ),
         unseen={"token, attention": "each token meets each other, so this term grows with their square"},
+    ),
+    row(
+        "latency.prefill_floor",
+        Case(
+            lambda w: latency.prefill_floor(w.d, w.S, batch=w.B),
+            # Every token meets every matrix but the head, which the last one meets; and half of the others' keys.
+            lambda t: t.floor_of(
+                t.P_min * t.b_w,
+                t.B
+                * (
+                    t.product_flop(t.S, t.P_min - t.V * t.D, 1)
+                    + t.product_flop(1, t.V, t.D)
+                    + t.over_a_prompt(t.attention)
+                ),
+            ),
+            rounds=True,  # it takes the smaller of two counts
+        ),
+        unseen={
+            "token": "each token meets each other, so a part grows with their square",
+            "parameter": "widths are not multiplied alike",
+        },
+    ),
+    row(
+        "latency.mixed_step",
+        (
+            lambda w: latency.mixed_step(w.d, w.B, w.S, w.S_prompt, mfu=w.MFU),
+            lambda t: (
+                t.terms()
+                | {
+                    "compute": t.product_flop(t.B + t.S_prompt, t.P_step, 1) / (t.N * t.C * t.MFU),
+                    "collectives": t.terms(t.B + t.S_prompt)["collectives"],
+                }
+            ),
+        ),
+        Case(
+            lambda w: latency.mixed_step(w.d, w.B, w.S, w.S_prompt).total,
+            lambda t: (
+                t.terms()["cache"]
+                + t.max(t.terms()["weights"], t.terms(t.B + t.S_prompt)["compute"])
+                + t.beside(t.B + t.S_prompt)
+            ),
+            "total",
+            names=lambda t: {"MFU": t.share_C if t.measured else 1},
+        ),
+        Case(
+            lambda w: latency.mixed_step(w.d, w.B, w.S, w.S_prompt).floor,
+            lambda t: t.floor_of(t.P_min * t.b_w + t.B * t.S * t.kv, t.product_flop(t.B + t.S_prompt, t.P_min, 1)),
+            "floor",
+            rounds=True,  # it takes the smaller of two counts
+        ),
     ),
     # Rates
     row(
@@ -344,6 +414,12 @@ ROWS = (
             lambda w: throughput.plateau(w.d, w.S),
             # Far beyond the balanced batch arithmetic is the longer of the two.
             lambda t: t.endless(t.x / sum(value for name, value in t.terms(t.x).items() if name != "weights")),
+        ),
+        Case(
+            lambda w: throughput.plateau(w.d, w.S, overlapped=True),
+            lambda t: 1 / t.floor_of(t.S * t.kv, t.product_flop(1, t.P_min, 1)),
+            "overlapped",
+            rounds=True,  # it takes the smaller of two counts
         ),
     ),
     row("throughput.balanced_batch", (lambda w: throughput.balanced_batch(w.d), lambda t: t.balanced)),
@@ -423,12 +499,12 @@ ROWS = (
         "throughput.prefill_chips",
         Case(
             lambda w: throughput.prefill_chips(w.d, w.queries, w.S),
-            lambda t: t.ceil(t.equal(t.x * t.C * (t.share_C if t.measured else 1), t.queries * t.prompt)),
+            lambda t: t.ceil(t.queries * t.N * (t.prompt / t.done + t.beside(t.S))),
             rounds=True,
         ),
         Case(
             lambda w: throughput.prefill_chips(w.d, w.queries, w.S, mfu=w.MFU),
-            lambda t: t.ceil(t.equal(t.x * t.C * t.MFU, t.queries * t.prompt)),
+            lambda t: t.ceil(t.queries * t.N * (t.prompt / (t.N * t.C * t.MFU) + t.beside(t.S))),
             "mfu",
             rounds=True,
         ),

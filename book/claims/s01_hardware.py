@@ -20,7 +20,7 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
           "Inference hardware is usually chosen by FLOP per dollar",
           "A heuristic, as a footnote of part 8 says. At these prices the bytes read per dollar give the same order.",
           see="Which dollar do you spend?"),
-    claim("1-measure-decode", "10", "", decode_step(node, max_batch(node, 8192), 8192).bound == "compute", ERRATUM,
+    claim("1-measure-decode", "10", "", decode_step(node, max_batch(node, 8192), 8192).longest == "compute", ERRATUM,
           "Unsaid: arithmetic is what all of inference waits for",
           "Prefill does. At 8,192 tokens decode takes longer to read the cache than to multiply, at any batch.",
           errata="E12.1-4", see="Which dollar do you spend?"),
@@ -43,7 +43,7 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
     claim("1-h100-memory", "12", "", max(CHIPS, key=memory_per_dollar_hour) is H100_TEXT, ERRATUM,
           "Unsaid: the memory is an advantage per dollar too", "A dollar holds three times as much on v5p.",
           errata="E12.1-3", see="Per chip, or per dollar?"),
-    claim("1-generation", "12", "", decode_step(node, 1, 8192).bound == "weights", AGREES,
+    claim("1-generation", "12", "", decode_step(node, 1, 8192).longest == "weights", AGREES,
           "Generation is bound by memory", "At batch 1 the weights are the longest term.",
           see="Which dollar do you spend?"),
 

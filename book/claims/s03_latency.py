@@ -60,7 +60,7 @@ SECTION = Section("12.3", "Latency", "03_latency", (
           "Prefill at the peak",
           f"At 40 % it is {n(prefill_time(node, prompt.context, mfu=prompt.mfu) / ms)}; the text has lost that number.",
           see="Prefill: waiting for arithmetic"),
-    claim("3-small-batch", "66", "", decode_step(node, one.batch, 8192).bound == "weights", AGREES,
+    claim("3-small-batch", "66", "", decode_step(node, one.batch, 8192).longest == "weights", AGREES,
           "A small batch is bound by memory", "The weights are the longest term.", see="Decode: a floor made of bytes"),
     claim("3-bandwidth", "68:3.35", "3.35 TB/s", H100_TEXT.bandwidth, AGREES,
           "Bandwidth of one H100", "The catalogue's number.", see="Decode: a floor made of bytes"),
@@ -88,7 +88,7 @@ SECTION = Section("12.3", "Latency", "03_latency", (
           "Batch and context make the cache's time noticeable", "It is proportional to both.",
           see="When the cache takes over"),
     claim("3-cache-rules", "83", "",
-          fits(node, big.batch, big.context) and decode_step(node, big.batch, big.context).bound == "cache", AGREES,
+          fits(node, big.batch, big.context) and decode_step(node, big.batch, big.context).longest == "cache", AGREES,
           "At a large batch and a long context the cache rules",
           f"At {big.batch} sequences of 32K, which fit, it is the longest term.", see="When the cache takes over"),
 

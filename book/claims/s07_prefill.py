@@ -87,7 +87,7 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           "Unsaid: to pass the cache on takes less time than to make it",
           f"In bf16 {n(T_move / ms)} ms a prompt over one network card. The balance below leaves it out.",
           see="Moving the cache"),
-    claim("7-kinds", "289", "", decode_step(d, full, prompt.context).bound in ("weights", "cache"), AGREES,
+    claim("7-kinds", "289", "", decode_step(d, full, prompt.context).longest in ("weights", "cache"), AGREES,
           "Prefill wants arithmetic, decode wants bandwidth and memory",
           "Reading is the longest part of a decode step.", see="A chip for each pool"),
     claim("7-apart", "290", "", longest_gap("disaggregated") < longest_gap("continuous"), AGREES,

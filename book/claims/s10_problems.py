@@ -33,7 +33,7 @@ def in_limit(context: int) -> int:
 SECTION = Section("12.10", "Worked problems, key points, further reading", "10_worked_problems", (
     claim("10-405b", "473:405#2", "405B parameters", LLAMA3_405B.nominal_params, AGREES,
           "Parameters of Q1", f"Nominal; exact, {LLAMA3_405B.params:,}.", see="Problem 1: the least a step can take"),
-    claim("10-comms", "479", "", decode_step(q1, 1, 0).bound == "weights", AGREES,
+    claim("10-comms", "479", "", decode_step(q1, 1, 0).longest == "weights", AGREES,
           "Bound by communication means by memory",
           "The text says so; part 8 leaves open whether links are meant. The batch of 1 has to be said, too.",
           errata="E12.10-1", see="Problem 1: the least a step can take"),

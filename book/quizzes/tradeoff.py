@@ -367,14 +367,14 @@ THRESHOLD = Numeric(
 def _place(batch: int, context: int) -> Option:
     step = decode_step(SLICE, batch, context)
     terms = f"Batch {batch:,}, context {context:,}: weights {_ms(step.weights)}, arithmetic {_ms(step.compute)}, cache {_ms(step.cache)}."
-    if step.bound == "cache":
+    if step.longest == "cache":
         said = "Enough tokens in all, and enough in each: the cache is longer than both."
-    elif step.bound == "compute":
+    elif step.longest == "compute":
         said = "Enough tokens in all, but each sequence is short: arithmetic grows faster than the cache."
     else:
         said = f"{batch * context:,} tokens in all are fewer than {number(cache_over_weights_tokens(SLICE))}: the weights win."
     return Option(
-        text=f"batch {batch:,}, context {context:,}", correct=step.bound == "cache", feedback=f"{terms} {said}"
+        text=f"batch {batch:,}, context {context:,}", correct=step.longest == "cache", feedback=f"{terms} {said}"
     )
 
 

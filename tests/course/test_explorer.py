@@ -53,7 +53,7 @@ def computed(d: Deployment, batch: Any, context: Any) -> list[Any]:
     step = scaling.decode_step(d, batch, context)
     prefill = scaling.prefill_time(d, context, mfu=MFU)
     return [
-        *(step.total, np.vectorize(list(TERMS).index)(step.bound), scaling.fits(d, batch, context)),
+        *(step.total, np.vectorize(list(TERMS).index)(step.longest), scaling.fits(d, batch, context)),
         *(step.weights, step.compute, step.matmul, step.cache),
         scaling.tokens_per_second_per_chip(d, batch, context),
         scaling.cost_per_million_tokens(d, batch, context, price=1.0),

@@ -280,6 +280,20 @@ class Step:
         }
 
     @property
+    def P_min(self) -> Any:  # noqa: N802  as the docstrings write it
+        """The matrices that a token has to meet, or so many parameters as there are by name if that is less."""
+        return sp.Min(s.P_step, STREAMED, evaluate=False)
+
+    @staticmethod
+    def floor_of(size: Any, flop: Any) -> Any:
+        """All reading or all arithmetic, whichever takes longer, at the peaks of all chips."""
+        return sp.Max(size / (s.N * s.W), flop / (s.N * s.C), evaluate=False)
+
+    def beside(self, batch: Any) -> Any:
+        """What comes on top of reading and arithmetic: the links and what each layer costs."""
+        return self.terms(batch)["collectives"] + self.terms(batch)["overhead"]
+
+    @property
     def total(self) -> Any:
         """Reading and multiplying go on at the same time; all else comes one after the other."""
         t = self.terms()

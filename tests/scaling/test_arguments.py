@@ -43,7 +43,7 @@ GOOD: dict[str, Any] = {
 # What has a default, as a number that it may be given in its place.
 OPTIONAL = {"price": 5.0, "max_step": 1.0, "mfu": 0.5, "hop": 1e-6}
 # Words, flags and shapes, which are tried in test_bad_input.
-WORDS = "weights kv compute activations logits attention wrap axes matmul shape measure".split()
+WORDS = "weights kv compute activations logits attention overlapped wrap axes matmul shape measure".split()
 LAYOUT = ("bits", "group", "scale_bits", "zero_bits")
 OTHERS = {"timeline": "it takes a list of requests, see test_batching", "from_hf_config": "see test_hf_config"}
 PLAIN = {("front", "context"): "a front is listed batch by batch"}

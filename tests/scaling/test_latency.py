@@ -6,7 +6,7 @@ import pytest
 
 from scaling.chips import TPU_V5E
 from scaling.deployment import Deployment
-from scaling.latency import StepTime, decode_step, matmul_time, prefill_time
+from scaling.latency import StepTime, decode_step, matmul_time, mixed_step, prefill_floor, prefill_time
 from scaling.models import LLAMA3_70B
 from scaling.units import ms
 from tests.scaling.toys import MEASURED, TOY
@@ -22,7 +22,7 @@ def test_decode_step_by_hand() -> None:
     assert (step.collectives, step.overhead) == (0, 0)
     assert step.matmul == step.compute
     assert step.total == pytest.approx(COMPUTE + CACHE, rel=1e-12)
-    assert step.bound == "cache"
+    assert step.longest == "cache"
 
 
 def test_reading_weights_and_multiplying_overlap() -> None:
@@ -30,13 +30,13 @@ def test_reading_weights_and_multiplying_overlap() -> None:
     step = decode_step(replace(TOY, weights="fp32"), 3, 0)
     assert step.total == step.matmul == pytest.approx(39_520 / 29_261, rel=1e-12)
     assert step.compute == pytest.approx(59_280 / 116_029, rel=1e-12)
-    assert step.bound == "weights"
+    assert step.longest == "weights"
 
 
 def test_large_batch_is_compute_bound() -> None:
     step = decode_step(TOY, 31, 0)
     assert step.total == step.compute == pytest.approx(COMPUTE, rel=1e-12)
-    assert (step.cache, step.bound) == (0, "compute")
+    assert (step.cache, step.longest) == (0, "compute")
 
 
 def test_efficiency_by_hand() -> None:
@@ -48,7 +48,7 @@ def test_efficiency_by_hand() -> None:
     assert step.collectives == pytest.approx(3720 / 303 / 0.2, rel=1e-12)
     assert step.overhead == 2.25  # 3 layers x 0.75 s
     assert step.total == pytest.approx(4 * COMPUTE + 2 * CACHE + 18_600 / 303 + 2.25, rel=1e-12)
-    assert step.bound == "collectives"
+    assert step.longest == "collectives"
 
 
 def test_streamed_parameters_by_hand() -> None:
@@ -65,7 +65,7 @@ def test_matmul_time_by_hand() -> None:
     """11 x 13 weights of half a byte over 29261 B/s, and 2 FLOP for each weight and sequence over 116029 FLOP/s."""
     one = matmul_time(TOY, 3, 11, 13)
     assert one == StepTime(71.5 / 29_261, 858 / 116_029, 0.0)
-    assert one.total == one.matmul == 858 / 116_029 and one.bound == "compute"
+    assert one.total == one.matmul == 858 / 116_029 and one.longest == "compute"
     assert matmul_time(replace(TOY, efficiency=MEASURED), 3, 11, 13).weights == 71.5 / 14_630.5
     np.testing.assert_array_equal(matmul_time(TOY, np.array([3, 0]), 11, 13).compute, [858 / 116_029, 0])
 
@@ -89,9 +89,9 @@ def test_only_a_term_can_be_left_out(bad: object) -> None:
 @pytest.mark.parametrize("term", StepTime._fields)
 def test_bound_names_the_longest_term(term: str) -> None:
     terms = dict.fromkeys(StepTime._fields, 2.0) | {term: 3.0}
-    assert StepTime(**terms).bound == term
+    assert StepTime(**terms).longest == term
     arrays = StepTime(**{name: np.array([value, 2.0]) for name, value in terms.items()})
-    assert arrays.bound.tolist() == [term, "weights"]  # a tie goes to the first
+    assert arrays.longest.tolist() == [term, "weights"]  # a tie goes to the first
 
 
 def test_total_by_hand() -> None:
@@ -114,13 +114,13 @@ def test_terms_broadcast() -> None:
     step = decode_step(TOY, np.array([[1], [2]]), np.array([3, 5, 7]))
     assert np.shape(step.weights) == ()
     assert step.compute.shape == (2, 1)
-    assert step.cache.shape == step.total.shape == step.bound.shape == (2, 3)
+    assert step.cache.shape == step.total.shape == step.longest.shape == (2, 3)
 
 
 def test_scalar_in_scalar_out() -> None:
     step = decode_step(TOY, 31, 41)
     assert all(type(term) is float for term in (*step, step.matmul, step.total))
-    assert type(step.bound) is str
+    assert type(step.longest) is str
     assert type(prefill_time(TOY, 43)) is float
 
 
@@ -135,8 +135,35 @@ def test_prefill_time_by_hand() -> None:
 
 def test_mfu_replaces_the_efficiency() -> None:
     measured = replace(TOY, efficiency=MEASURED)
-    assert prefill_time(measured, 43) == pytest.approx(4 * 849_680 / 116_029, rel=1e-12)
-    assert prefill_time(measured, 43, mfu=1) == pytest.approx(849_680 / 116_029, rel=1e-12)
+    # A fifth of the links for 4 x 3 x 2 B x 43 x 5 over 303 B/s, and 0.75 s for each of 3 layers, whatever the MFU.
+    beside = 5160 / 303 / 0.2 + 2.25
+    assert prefill_time(measured, 43) == pytest.approx(4 * 849_680 / 116_029 + beside, rel=1e-12)
+    assert prefill_time(measured, 43, mfu=1) == pytest.approx(849_680 / 116_029 + beside, rel=1e-12)
+
+
+def test_prefill_floor_by_hand() -> None:
+    # 43 tokens meet 9760 - 85 parameters, the last one the head: 2 x (9675 x 43 + 85); attention as in prefill_time.
+    assert prefill_floor(TOY, 43) == pytest.approx((832_050 + 170 + 3_172_884) / 116_029, rel=1e-12)
+    assert prefill_floor(TOY, 43, batch=3) == pytest.approx(3 * prefill_floor(TOY, 43), rel=1e-12)
+    wide = replace(TOY, weights="fp32")  # a prompt of one token waits for 9760 x 4 B
+    assert prefill_floor(wide, 1) == prefill_floor(wide, 1, batch=2) == pytest.approx(39_040 / 29_261, rel=1e-12)
+    assert prefill_floor(TOY, 0) == prefill_floor(TOY, 43, batch=0) == 0
+    assert prefill_floor(replace(TOY, efficiency=MEASURED), 43) == prefill_floor(TOY, 43)
+
+
+def test_mixed_step_reads_the_weights_once() -> None:
+    # 31 sequences and 43 tokens: (31 + 43) x 2 x 9760 or, with both embeddings, 9880 parameters
+    step = mixed_step(TOY, 31, 41, 43)
+    assert step.compute == pytest.approx(2 * 74 * 9880 / 116_029, rel=1e-12)
+    assert step[::2][:2] == decode_step(TOY, 31, 41)[::2][:2]  # weights and cache
+    assert step.floor == pytest.approx(max((4880 + 793_104) / 29_261, 2 * 74 * 9760 / 116_029), rel=1e-12)
+    wide = replace(TOY, weights="fp32")  # three sequences and a token beside them hide behind one reading
+    assert mixed_step(wide, 3, 41, 1).total == decode_step(wide, 3, 41).total
+    assert mixed_step(TOY, 31, 41, 0) == decode_step(TOY, 31, 41)
+    assert mixed_step(TOY, 31, 41, 43, mfu=0.4).compute == pytest.approx(step.compute / 0.4, rel=1e-12)
+    slow = replace(TOY, efficiency=MEASURED)
+    both = decode_step(slow, 74, 0)
+    assert mixed_step(slow, 31, 41, 43)[3:] == (both.collectives, both.overhead)
 
 
 @pytest.mark.parametrize("bad", [0, -0.4, 1.01, math.nan, math.inf, "0.4", True, np.array([0.4, 1.4])])

@@ -11,6 +11,7 @@ from scaling.roofline import (
     attention_intensity,
     bandwidth_per_dollar,
     breakeven_price,
+    causal_flops,
     critical_batch,
     flops_per_dollar,
     memory_per_dollar_hour,
@@ -18,6 +19,11 @@ from scaling.roofline import (
 )
 from scaling.units import GB
 from tests.scaling.toys import TOY_CHIP, TOY_MODEL
+
+
+def test_causal_flops_by_hand() -> None:
+    assert causal_flops(TOY_MODEL, 43) == 3_172_884  # 2 x 43 x 43 x 22 x 13 x 3
+    assert causal_flops(TOY_MODEL, 0) == 0
 
 
 def test_ridge_point_by_hand() -> None:

@@ -270,4 +270,7 @@ def test_cost_per_hour_by_hand() -> None:
 def test_a_slower_engine_needs_more_replicas_and_more_prefill() -> None:
     slow = replace(WIDE, efficiency=MEASURED)
     assert replicas_for(slow, 1000, 5, 41, 7) > replicas_for(WIDE, 1000, 5, 41, 7)
-    assert prefill_chips(slow, 13, 11) == math.ceil(4 * 13 * 2 * 9880 * 11 / 4001)
+    # Four times the arithmetic; on 29 chips, links and layers as in a step of 11.
+    beside = decode_step(slow, 11, 0)
+    more = 13 * slow.chips * (beside.collectives + beside.overhead)
+    assert prefill_chips(slow, 13, 11) == math.ceil(4 * 13 * 2 * 9880 * 11 / 4001 + more)

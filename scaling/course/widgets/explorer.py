@@ -318,7 +318,7 @@ class Explorer(StaticWidget):
     def fallback(self) -> str:
         """The starting position as a table, for readers without JavaScript."""
         d, batch, context = self._deployment(self.start), self.start["batch"], self.start["context"]
-        longest = f"The longest term is {decode_step(d, batch, context).bound}."
+        longest = f"The longest term is {decode_step(d, batch, context).longest}."
         words = longest if fits(d, batch, context) else "This does not fit."
         quantities = dict(self._rows())
         columns = {"Quantity": quantities, "Value": quantities.values()}
