@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from scaling import units
 
-AGREES, ROUNDING, CONVENTION, ERRATUM = "agrees", "rounding", "convention", "erratum"
+AGREES, ROUNDING, CONVENTION, ERRATUM, UNSTATED = "agrees", "rounding", "convention", "erratum", "unstated"
 VERDICTS: Mapping[str, str] = {
     AGREES: "within 0.5 %, or a sentence that holds",
     ROUNDING: "off by more than 0.5 % and at most 2 %",
     CONVENTION: "off by more than 0.5 %, and within 2 % once counted the source's own way",
     ERRATUM: "off by more than 2 %, or a sentence that does not hold",
+    UNSTATED: "a sentence that the source does not print, but needs or leaves open; it may hold or not",
 }
 EXACT, ROUNDED = 0.005, 0.02
 _SLACK = 1e-9  # so that a ratio of exactly 1.005 is not decided by the last bit
@@ -74,7 +75,7 @@ class Claim:
     `at`: where. In the text, a line and what it covers there, ``"20:163,840"``; in other editions, words.
     `printed`: the number, nothing more; empty for a sentence.
     `gives`: the value from `scaling` in base units; for a sentence, whether it holds.
-    `convention`: the same, counted the source's own way. `errata`: entries of the errata list.
+    `convention`: the same, counted the source's own way.
     `see`: the heading of the chapter that explains it.
     """
 
@@ -86,7 +87,6 @@ class Claim:
     says: str
     why: str
     convention: float | bool | None = None
-    errata: tuple[str, ...] = ()
     see: str = ""
     edition: Edition = TEXT
 
@@ -122,12 +122,11 @@ def claim(
     *,
     edition: Edition = TEXT,
     convention: float | bool | None = None,
-    errata: str = "",
     see: str = "",
 ) -> Claim:
-    """A row, written short: `errata` are named in one string."""
+    """A row, written short."""
     told = {"at": at, "printed": printed, "verdict": verdict, "says": says, "why": why, "see": see}
-    return Claim(id=id, gives=gives, convention=convention, errata=tuple(errata.split()), edition=edition, **told)
+    return Claim(id=id, gives=gives, convention=convention, edition=edition, **told)
 
 
 class Section(NamedTuple):
@@ -159,6 +158,7 @@ def fault(c: Claim) -> str:
         ROUNDING: EXACT + _SLACK < found <= ROUNDED,
         CONVENTION: found > EXACT + _SLACK and own <= ROUNDED,
         ERRATUM: found > ROUNDED,
+        UNSTATED: not c.printed,  # a number that is printed is stated
     }[c.verdict]
     if right and (c.convention is None or c.verdict == CONVENTION):
         return ""

@@ -1,6 +1,6 @@
 """12.1, the choice of hardware. The text keeps one number; part 8 prints the table that its sentences stand on."""
 
-from claims.ledger import AGREES, CONVENTION, ERRATUM, FIRST8, PART8, ROUNDING, Section, claim
+from claims.ledger import AGREES, CONVENTION, FIRST8, PART8, ROUNDING, UNSTATED, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT, TPU_V5P_TEXT
 from scaling.deployment import Deployment
 from scaling.latency import decode_step
@@ -20,10 +20,10 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
           "Inference hardware is usually chosen by FLOP per dollar",
           "A heuristic, as a footnote of part 8 says. At these prices the bytes read per dollar give the same order.",
           see="Which dollar do you spend?"),
-    claim("1-measure-decode", "10", "", decode_step(node, max_batch(node, 8192), 8192).longest == "compute", ERRATUM,
-          "Unsaid: arithmetic is what all of inference waits for",
+    claim("1-measure-decode", "10", "", decode_step(node, max_batch(node, 8192), 8192).longest == "compute", UNSTATED,
+          "Arithmetic is what all of inference waits for",
           "Prefill does. At 8,192 tokens decode takes longer to read the cache than to multiply, at any batch.",
-          errata="E12.1-4", see="Which dollar do you spend?"),
+          see="Which dollar do you spend?"),
     claim("1-most-flops", "12", "", max(CHIPS, key=flops_per_dollar) is TPU_V5E_TEXT, AGREES,
           "v5e gives the most FLOP per dollar", "True at the list prices of February 2025.", see="What a dollar buys"),
     claim("1-v5e-memory", "12:16", "16 GB", TPU_V5E_TEXT.memory, AGREES,
@@ -34,15 +34,15 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
     claim("1-h100-per-chip", "12", "", max(CHIPS, key=lambda chip: chip.bandwidth) is H100_TEXT, AGREES,
           "The H100 has the bandwidth (per chip)", "Of these three it has the highest.",
           see="Per chip, or per dollar?"),
-    claim("1-h100-advantage", "12", "", max(CHIPS, key=bandwidth_per_dollar) is H100_TEXT, ERRATUM,
-          "Unsaid: the bandwidth is an advantage per dollar too",
-          "At these prices a dollar reads more on v5e, and on v5p.", errata="E12.1-3", see="Per chip, or per dollar?"),
+    claim("1-h100-advantage", "12", "", max(CHIPS, key=bandwidth_per_dollar) is H100_TEXT, UNSTATED,
+          "The bandwidth is an advantage per dollar too",
+          "At these prices a dollar reads more on v5e, and on v5p.", see="Per chip, or per dollar?"),
     claim("1-h100-memory-per-chip", "12", "", H100_TEXT.memory > TPU_V5E_TEXT.memory, AGREES,
           "The H100 has the larger memory (per chip)",
           "Five times that of a v5e. A v5p holds more.", see="Per chip, or per dollar?"),
-    claim("1-h100-memory", "12", "", max(CHIPS, key=memory_per_dollar_hour) is H100_TEXT, ERRATUM,
-          "Unsaid: the memory is an advantage per dollar too", "A dollar holds three times as much on v5p.",
-          errata="E12.1-3", see="Per chip, or per dollar?"),
+    claim("1-h100-memory", "12", "", max(CHIPS, key=memory_per_dollar_hour) is H100_TEXT, UNSTATED,
+          "The memory is an advantage per dollar too", "A dollar holds three times as much on v5p.",
+          see="Per chip, or per dollar?"),
     claim("1-generation", "12", "", decode_step(node, 1, 8192).longest == "weights", AGREES,
           "Generation is bound by memory", "At batch 1 the weights are the longest term.",
           see="Which dollar do you spend?"),
@@ -67,13 +67,13 @@ SECTION = Section("12.1", "Hardware", "01_hardware", (
           "v5p, FLOP per dollar", "To two digits.", edition=PART8, see="What a dollar buys"),
     claim("1-8-v5e-dollar", "table of prices", "5.8e17 FLOP/USD", flops_per_dollar(TPU_V5E_TEXT), ROUNDING,
           "v5e, FLOP per dollar", "The last digit should be a 9: a slip that stays within 2 %.", edition=PART8,
-          errata="E12.1-2", see="What a dollar buys"),
+          see="What a dollar buys"),
     claim("1-8a-v5p-dollar", "table of prices", "1.09e14 FLOP/USD", flops_per_dollar(TPU_V5P_TEXT), CONVENTION,
           "v5p, under the head FLOPs / $", "It is FLOP/s per USD/h: the seconds of the hour are missing.",
-          edition=FIRST8, convention=flops_per_dollar(TPU_V5P_TEXT) / hour, errata="E12.1-1", see="What a dollar buys"),
+          edition=FIRST8, convention=flops_per_dollar(TPU_V5P_TEXT) / hour, see="What a dollar buys"),
     claim("1-8a-v5e-dollar", "table of prices", "1.64e14 FLOP/USD", flops_per_dollar(TPU_V5E_TEXT), CONVENTION,
           "v5e, under the head FLOPs / $", "It is FLOP/s per USD/h: the seconds of the hour are missing.",
-          edition=FIRST8, convention=flops_per_dollar(TPU_V5E_TEXT) / hour, errata="E12.1-1", see="What a dollar buys"),
+          edition=FIRST8, convention=flops_per_dollar(TPU_V5E_TEXT) / hour, see="What a dollar buys"),
     claim("1-8-v5e-memory", "after the table of prices", "16 GB", TPU_V5E_TEXT.memory, AGREES,
           "Memory of one v5e", "As in the text.", edition=PART8, see="Four numbers of a chip"),
 ))

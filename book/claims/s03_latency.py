@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, Load, Section, claim
+from claims.ledger import AGREES, CONVENTION, ERRATUM, PART8, ROUNDING, UNSTATED, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.course.tables import number as n
 from scaling.deployment import ROOFLINE, Deployment
@@ -38,15 +38,15 @@ SECTION = Section("12.3", "Latency", "03_latency", (
     claim("3-complete", "50", "", collective_time(node, one.batch) == 0, ERRATUM,
           "Three terms are the complete step",
           "Eight cards also exchange activations, twice a layer. The package adds that only when the links are given.",
-          errata="E12.3-2", see="A bound is not an estimate"),
+          see="A bound is not an estimate"),
     claim("3-prefill-compute", "58", "", prompt.context > critical_batch(H100_TEXT), AGREES,
           "Prefill is bound by compute", "A prompt of that length is far above the critical batch.",
           see="Prefill: waiting for arithmetic"),
-    claim("3-attention", "60", "", attention(prompt.context) <= 0.02, AGREES,
-          "Unsaid: the prefill formula may leave attention out",
+    claim("3-attention", "60", "", attention(prompt.context) <= 0.02, UNSTATED,
+          "The prefill formula may leave attention out",
           f"It adds {n(100 * attention(prompt.context))} % at this prompt, but "
           f"{n(100 * attention(8192))} % at 8,192 tokens, and more beyond.",
-          errata="E12.3-3", see="Attention is missing from the formula"),
+          see="Attention is missing from the formula"),
     claim("3-prompt", "60:2048", "2048 tokens", prompt.context, AGREES,
           "Prompt", "An input.", see="Prefill: waiting for arithmetic"),
     claim("3-cards", "60:8", "8 cards", node.chips, AGREES,
@@ -58,7 +58,7 @@ SECTION = Section("12.3", "Latency", "03_latency", (
           "The same, ideally", "The roofline.", see="Prefill: waiting for arithmetic"),
     claim("3-prefill", "62:36", "36 ms", prefill_time(node, prompt.context), ROUNDING,
           "Prefill at the peak",
-          f"At 40 % it is {n(prefill_time(node, prompt.context, mfu=prompt.mfu) / ms)}; the text has lost that number.",
+          f"At 40 % it is {n(prefill_time(node, prompt.context, mfu=prompt.mfu) / ms)}; our copy lacks that number.",
           see="Prefill: waiting for arithmetic"),
     claim("3-small-batch", "66", "", decode_step(node, one.batch, 8192).longest == "weights", AGREES,
           "A small batch is bound by memory", "The weights are the longest term.", see="Decode: a floor made of bytes"),
@@ -73,9 +73,9 @@ SECTION = Section("12.3", "Latency", "03_latency", (
           see="Decode: a floor made of bytes"),
     claim("3-floor", "76:5.2", "5.2 ms", decode_step(node, one.batch, 0).total, AGREES,
           "Least time of a step, bf16", "Right as the least time of a step.", see="Decode: a floor made of bytes"),
-    claim("3-one-token", "76", "", decode_step(node, 2, 0).total / 2 >= decode_step(node, 1, 0).total, ERRATUM,
-          "Unsaid: a step yields one token, so none takes less than that",
-          "With speculation a step can yield more: where one guess is right, two tokens share it.", errata="E12.3-1",
+    claim("3-one-token", "76", "", decode_step(node, 2, 0).total / 2 >= decode_step(node, 1, 0).total, UNSTATED,
+          "A step yields one token, so none takes less than that",
+          "With speculation a step can yield more: where one guess is right, two tokens share it.",
           see="Decode: a floor made of bytes"),
     claim("3-batch-1", "76:1", "1", one.batch, AGREES,
           "Batch of that floor", "An input.", see="Decode: a floor made of bytes"),
@@ -99,7 +99,7 @@ SECTION = Section("12.3", "Latency", "03_latency", (
           "Batch 32 is deep in the memory-bound regime", "A quarter of the critical batch.", edition=PART8),
     claim("3-8-bandwidth", "question 3", "8.1e11 B/s", TPU_V5E_TEXT.bandwidth, AGREES,
           "Bandwidth of one v5e", "The code of the same page has another value, the data sheet a third.",
-          edition=PART8, errata="E12.5-6"),
+          edition=PART8),
     claim("3-8-step", "question 3", "17 ms", decode_step(slice8, quiz.batch, quiz.context).total, CONVENTION,
           "Step on 4x2 at batch 32", "To two digits; with kB for KiB it is nearer.", edition=PART8,
           convention=light(slice8)),

@@ -1,8 +1,8 @@
-"""12.10, the worked problems: what they give, and what they leave open. The text has lost its answers."""
+"""12.10, the worked problems: what they give, and what they leave open. Our copy of the text lacks its answers."""
 
 from dataclasses import replace
 
-from claims.ledger import AGREES, ERRATUM, PART7, Load, Section, claim
+from claims.ledger import AGREES, ERRATUM, PART7, UNSTATED, Load, Section, claim
 from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.course.tables import number as n
 from scaling.deployment import Deployment
@@ -36,7 +36,7 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
     claim("10-comms", "479", "", decode_step(q1, 1, 0).longest == "weights", AGREES,
           "Bound by communication means by memory",
           "The text says so; part 8 leaves open whether links are meant. The batch of 1 has to be said, too.",
-          errata="E12.10-1", see="Problem 1: the least a step can take"),
+          see="Problem 1: the least a step can take"),
     claim("10-240", "483:240", "240 sequences", small.batch, AGREES,
           "Batch of Q2", "An input.", see="Problem 2: memory"),
     claim("10-8192", "483:8192", "8192 tokens", small.context, AGREES,
@@ -47,9 +47,9 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
           "KV heads", "The model's shape.", see="Problem 2: memory"),
     claim("10-head", "487:128", "128", LLAMA3_8B.head_dim, AGREES,
           "Size of a head", "The model's shape.", see="Problem 2: memory"),
-    claim("10-slice", "491", "", in_gib == in_gb, ERRATUM,
-          "Unsaid: GB or GiB does not matter to Q2",
-          f"16 GB give {in_gb} chips, 16 GiB on paper {in_gib}: the unit decides.", errata="E12.10-4",
+    claim("10-slice", "491", "", in_gib == in_gb, UNSTATED,
+          "GB or GiB does not matter to Q2",
+          f"16 GB give {in_gb} chips, 16 GiB on paper {in_gib}: the unit decides.",
           see="Problem 2: memory"),
     claim("10-15", "495:15", "15 ms", LIMIT, AGREES,
           "Limit of Q3", "An input.", see="Problem 3: 15 ms a token"),
@@ -57,20 +57,20 @@ SECTION = Section("12.10", "Worked problems, key points, further reading", "10_w
           "Batch of the least latency", "An input.", see="Problem 3: 15 ms a token"),
     claim("10-64", "499:64", "64 chips", q1.chips, AGREES,
           "Chips of Q3", "An input.", see="Problem 3: 15 ms a token"),
-    claim("10-context", "499", "", in_limit(2048) == in_limit(131_072), ERRATUM,
-          "Unsaid: the context does not matter to Q3",
-          f"From {in_limit(2048)} sequences of 2,048 tokens to {in_limit(131_072)} of 131,072.", errata="E12.10-2",
+    claim("10-context", "499", "", in_limit(2048) == in_limit(131_072), UNSTATED,
+          "The context does not matter to Q3",
+          f"From {in_limit(2048)} sequences of 2,048 tokens to {in_limit(131_072)} of 131,072.",
           see="Problem 3: 15 ms a token"),
     claim("10-8k", "505:8", "8 K tokens", big.context, AGREES,
           "Context of Q4", "An input.", see="Problem 4: a thousand queries a second"),
     claim("10-1000", "505:1000", "1000 query/s", RATE, AGREES,
           "Load of Q4", "An input.", see="Problem 4: a thousand queries a second"),
-    claim("10-decode-only", "505", "", reading_chips < decode_chips, ERRATUM,
-          "Unsaid: most of the cards of Q4 decode",
+    claim("10-decode-only", "505", "", reading_chips < decode_chips, UNSTATED,
+          "Most of the cards of Q4 decode",
           f"With 512 tokens an answer {decode_chips} decode; to read the prompts takes {n(reading_chips)} more.",
-          errata="E12.10-3", see="Problem 4: a thousand queries a second"),
+          see="Problem 4: a thousand queries a second"),
 
     claim("10-7-kv", "worked problems, question 1", "131 kB", other.kv_bytes_per_token("int8"), ERRATUM,
           "Cache of a token, 64 layers, 8 heads of 256",
-          "The factor 2 for keys and values was forgotten. Corrected later.", edition=PART7, errata="E12.10-7"),
+          "The factor 2 for keys and values was forgotten. Corrected later.", edition=PART7),
 ))

@@ -19,7 +19,7 @@ claims, claims_page, ledger, source_numbers = map(
 )
 FILES, SECTIONS = claims.FILES, claims.SECTIONS
 Claim, claim, fault, quantity = ledger.Claim, ledger.claim, ledger.fault, ledger.quantity
-AGREES, ROUNDING, CONVENTION, ERRATUM = ledger.VERDICTS
+AGREES, ROUNDING, CONVENTION, ERRATUM, UNSTATED = ledger.VERDICTS
 
 INVENTORY: dict[str, Any] = json.loads((ROOT / "tests" / "data" / "source_numbers.json").read_text(encoding="utf-8"))
 ROWS = [(name, c) for name, section in SECTIONS.items() for c in section.claims]
@@ -65,7 +65,8 @@ def test_one_verdict_is_right_and_the_others_are_refused(
 ) -> None:
     row = made(printed, gives, right, convention)
     assert fault(row) == ""
-    for wrong in {*ledger.VERDICTS, "fine"} - {right}:
+    a_persons = set() if printed or convention else {UNSTATED}  # whether a sentence is the source's own, a person says
+    for wrong in {*ledger.VERDICTS, "fine"} - {right} - a_persons:
         assert fault(replace(row, verdict=wrong)), f"{wrong} passes for {row}"
 
 
@@ -77,10 +78,17 @@ def test_one_verdict_is_right_and_the_others_are_refused(
         made("100 ms", 0.1, AGREES, 0.1),  # nothing to explain
         made("100 ms", True, AGREES),
         made("", 0.1, AGREES),
+        made("100 ms", 0.05, UNSTATED),  # what is printed is stated
+        made("", False, UNSTATED, True),
     ],
 )
 def test_an_unexplained_deviation_is_refused(row: Any) -> None:
     assert fault(row)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_sentence_that_nobody_printed_is_unstated_whether_it_holds_or_not(holds: bool) -> None:
+    assert fault(made("", holds, UNSTATED)) == ""
 
 
 @pytest.mark.parametrize(
@@ -160,21 +168,6 @@ def test_a_row_quotes_the_number_that_it_covers(name: str) -> None:
             assert token in (quoted, quoted.partition("e")[0]), row.id
 
 
-# Tags and buttons of a web page, left in the text by whoever extracted it: nothing that a row could compute.
-EXEMPT = {"E12.10-5"}
-
-
-@pytest.mark.parametrize("number", INVENTORY["errata"])
-def test_every_erratum_is_named_in_its_section(number: str) -> None:
-    named = {one for _, c in ROWS for one in c.errata}
-    assert {f"E{number}-{i + 1}" for i in range(INVENTORY["errata"][number])} - EXEMPT <= named
-
-
-def test_no_erratum_is_invented() -> None:
-    known = {f"E{number}-{i + 1}" for number, count in INVENTORY["errata"].items() for i in range(count)}
-    assert {one for _, c in ROWS for one in c.errata} <= known
-
-
 # The rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +216,9 @@ def headings(chapter: str) -> list[str]:
 def test_rows_point_to_a_chapter_and_to_headings_that_it_has(name: str) -> None:
     section = SECTIONS[name]
     assert {c.see for c in section.claims} - {""} <= set(headings(section.chapter))
+    assert [c.id for c in section.claims if c.edition is ledger.TEXT and not c.see] == [], (
+        "the text's rows are explained"
+    )
 
 
 @each_section
@@ -289,8 +285,36 @@ def test_markup_in_a_row_is_text_on_the_page() -> None:
 
 def test_counts_add_up() -> None:
     html = claims_page.counts(lambda docname: None)
-    last = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", html)[-(len(ledger.VERDICTS) + 2) :]
-    assert last[0] == "All" and int(last[-1]) == len(ROWS) == sum(map(int, last[1:-1]))
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", html)
+    width = len(ledger.VERDICTS) + 2
+    head, *sections, text, book, everything = (cells[i : i + width] for i in range(0, len(cells), width))
+    assert head == ["Section", *ledger.VERDICTS, "rows"] and len(sections) == len(SECTIONS)
+    for column in range(1, width):
+        assert sum(int(row[column]) for row in sections) == int(text[column])
+        assert int(text[column]) + int(book[column]) == int(everything[column])
+    for row in (*sections, text, book, everything):
+        assert sum(map(int, row[1:-1])) == int(row[-1]), row[0]
+    assert text[0] == "The text" and int(everything[-1]) == len(ROWS)
+
+
+def test_a_count_in_a_sentence_is_the_one_of_the_table() -> None:
+    text = [c.verdict for _, c in ROWS if c.edition is ledger.TEXT]
+    assert {v: claims_page.count(v) for v in ledger.VERDICTS} == {v: text.count(v) for v in ledger.VERDICTS}
+    assert claims_page.count("stated") == len(text) - text.count(UNSTATED)
+    with pytest.raises(ValueError, match=r"stated, agrees, .*not of 'wrong'"):
+        claims_page.count("wrong")
+
+
+@pytest.mark.parametrize("page", ["README.md", "book/index.md", "book/appendix/claims.md"])
+def test_no_page_types_how_many_claims_are_right_or_wrong(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    what = r"(?:that are wrong|do not hold|agree|errat|mistakes|claims|rows|conventions|unstated)"
+    assert re.findall(rf"\b(?:[\d,]+|dozens?|hundreds?|scores) (?:of \w+ )?{what}", text) == []
+
+
+def test_the_landing_page_counts_apart_what_the_text_does_not_say() -> None:
+    text = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    assert {"stated", ERRATUM, UNSTATED} <= set(re.findall(r"\{claims\}`(\w+)`", text))
 
 
 @each_section

@@ -32,6 +32,16 @@ def test_every_row_links_to_a_chapter(page: tuple[Path, BeautifulSoup]) -> None:
     assert len(rows) > 300 and all(row.select("td a[href*='.html']") for row in rows)
 
 
+def test_the_landing_page_counts_what_the_ledger_counts(page: tuple[Path, BeautifulSoup]) -> None:
+    counted = [[cell.get_text() for cell in row.select("th, td")] for row in page[1].select("table tr")]
+    verdicts = next(row for row in counted if row[0] == "Section")
+    text = dict(zip(verdicts, next(row for row in counted if row[0] == "The text"), strict=True))
+    landing = BeautifulSoup((page[0].parents[1] / "index.html").read_text(encoding="utf-8"), "html.parser")
+    said = " ".join(landing.select_one("article").get_text().split())
+    assert f"{text['agrees']} agree, " in said and f"{text['erratum']} do not hold" in said
+    assert f"{text['unstated']} things more that the text leaves unsaid" in said
+
+
 def test_it_needs_nothing_inline(page: tuple[Path, BeautifulSoup]) -> None:
     assert not page[1].select("article [style], article script, article [onclick]")
     assert page[1].select("script[src*='claims.js']") and page[1].select("link[href*='claims.css']")

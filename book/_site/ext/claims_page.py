@@ -1,5 +1,7 @@
 """The ledger of claims as plain HTML: ``{claims} rules``, ``editions``, ``counts`` and ``table`` on its page.
 
+In a sentence ``{claims}`erratum` `` is the number of the text's rows with that verdict, ``stated`` of all it says.
+
 The page is whole without a script. ``claims.js`` adds the filters, and is loaded on that page only.
 """
 
@@ -13,6 +15,8 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxRole
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the folder of `claims`
 
@@ -21,7 +25,7 @@ from scaling.course.tables import table
 from scaling.units import number
 
 PAGE = "book/appendix/claims"
-SIGNS = {ledger.AGREES: "✓", ledger.ROUNDING: "≈", ledger.CONVENTION: "⇄", ledger.ERRATUM: "✗"}
+SIGNS = {ledger.AGREES: "✓", ledger.ROUNDING: "≈", ledger.CONVENTION: "⇄", ledger.ERRATUM: "✗", ledger.UNSTATED: "?"}
 Link = Callable[[str], str | None]
 
 
@@ -50,12 +54,11 @@ def cell(label: str, *parts: str) -> str:
 def row(c: ledger.Claim, expression: str, chapter: str) -> str:
     """One claim. `chapter`: the link to what explains it."""
     place = escape(c.place if c.edition is ledger.TEXT else f"{c.edition.name}, {c.place}")
-    errata = "".join(f" · {escape(one)}" for one in c.errata)
     own = "" if c.convention is None else f"<br>their way: {escape(shown(c.convention, c.printed))}"
     ratio = f"<span>{number(c.ratio)}</span>" if c.printed else ""
     return (
         f'<tr id="claim-{escape(c.id)}" data-verdict="{c.verdict}"><th scope="row"><a href="#claim-{escape(c.id)}">'
-        f"{escape(c.says)}</a><small>{place}{errata}</small></th>"
+        f"{escape(c.says)}</a><small>{place}</small></th>"
         + cell("Printed", f"<span>{escape(c.printed) or 'in words'}</span>")
         + cell(
             "scaling gives", f"<span>{escape(shown(c.gives, c.printed))}{own}<code>{escape(expression)}</code></span>"
@@ -102,14 +105,29 @@ def claims_table(link: Link) -> str:
 
 
 def counts(link: Link) -> str:
-    """How many rows of each section have which verdict."""
-    sections = {f"{s.number} {s.title}": [c.verdict for c in s.claims] for s in SECTIONS.values()}
-    sections["All"] = [verdict for verdicts in sections.values() for verdict in verdicts]
-    columns: dict[str, Any] = {"Section": sections}
+    """How many rows of each section of the text have which verdict, and how many of the English book."""
+    said = {
+        f"{s.number} {s.title}": [c.verdict for c in s.claims if c.edition is ledger.TEXT] for s in SECTIONS.values()
+    }
+    every = [c for s in SECTIONS.values() for c in s.claims]
+    said["The text"] = [c.verdict for c in every if c.edition is ledger.TEXT]
+    said["The English book"] = [c.verdict for c in every if c.edition is not ledger.TEXT]
+    said["Both"] = [c.verdict for c in every]
+    columns: dict[str, Any] = {"Section": said}
     for verdict in ledger.VERDICTS:
-        columns[verdict] = [verdicts.count(verdict) for verdicts in sections.values()]
-    columns["rows"] = [len(verdicts) for verdicts in sections.values()]
+        columns[verdict] = [verdicts.count(verdict) for verdicts in said.values()]
+    columns["rows"] = [len(verdicts) for verdicts in said.values()]
     return table(columns, "Rows by section and verdict")._repr_html_()
+
+
+def count(what: str) -> int:
+    """How many rows of the text have a verdict; ``stated``: all but the unstated."""
+    verdicts = [c.verdict for s in SECTIONS.values() for c in s.claims if c.edition is ledger.TEXT]
+    if what == "stated":
+        return len(verdicts) - verdicts.count(ledger.UNSTATED)
+    if what not in ledger.VERDICTS:
+        raise ValueError(f"a count of claims is of stated, {', '.join(ledger.VERDICTS)}, not of {what!r}.")
+    return verdicts.count(what)
 
 
 def rules(link: Link) -> str:
@@ -135,22 +153,36 @@ PARTS: dict[str, Callable[[Link], str]] = {
 }
 
 
+def depend(env: BuildEnvironment) -> None:
+    """Have the page read again when a module of the ledger changes."""
+    for path in (Path(ledger.__file__), *FILES.values()):
+        env.note_dependency(str(path))
+
+
 class Claims(Directive):
     """A part of the ledger."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The part, as raw HTML; the page is read again when a module of the ledger changes."""
+        """The part, as raw HTML."""
         env = self.state.document.settings.env
-        for path in (Path(ledger.__file__), *FILES.values()):
-            env.note_dependency(str(path))
+        depend(env)
 
         def link(docname: str) -> str | None:
             known = docname in env.found_docs
             return env.app.builder.get_relative_uri(env.docname, docname) if known else None
 
         return [nodes.raw("", PARTS[self.arguments[0]](link), format="html")]
+
+
+class Count(SphinxRole):
+    """The number of the text's rows with a verdict, in a sentence."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The number, as text."""
+        depend(self.env)
+        return [nodes.Text(f"{count(self.text):,}")], []
 
 
 def _assets(app: Sphinx, pagename: str, *_: Any) -> None:
@@ -162,5 +194,6 @@ def _assets(app: Sphinx, pagename: str, *_: Any) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_directive("claims", Claims)
+    app.add_role("claims", Count())
     app.connect("html-page-context", _assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

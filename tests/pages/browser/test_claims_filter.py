@@ -61,6 +61,8 @@ def test_filters_by_verdict_and_section(open_ledger: Open) -> None:
     assert said(page).startswith(f"{len(shown(page))} of ")
     page.get_by_role("button", name="Show all").click()
     assert shown(page) == everything
+    page.get_by_role("combobox", name="Verdict").select_option("unstated")
+    assert set(shown(page)) == {"unstated"} and len(shown(page)) == everything.count("unstated")
 
 
 def test_by_keyboard_alone(open_ledger: Open) -> None:
