@@ -1,11 +1,27 @@
-# One command each, from nothing: every target makes .venv first if it is missing.
+# One command each, from nothing: every target first makes what it needs of the environment in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
-MUTATION := .venv/.ready-mutation
 NOTEBOOKS := $(sort $(wildcard book/*.ipynb))
 
-.PHONY: help book test lab notebooks check bench mutation fuzz clean
+# Every process that is started from here, kernels too, takes the code of this folder, and draws as the book does.
+export PYTHONPATH := $(CURDIR)
+unexport MPLBACKEND
+
+# A link is used as it is: whoever made it sees to it. The programs in .venv hold its path, so that they are made anew in a
+# folder that was copied or moved.
+ifneq ($(shell test -L .venv && echo link),link)
+READER := .venv/.reader
+TESTS := .venv/.tests
+MUTANTS := .venv/.mutants
+FUZZ := .venv/.fuzz
+ifneq ($(shell cd .venv 2>/dev/null && pwd -P | cmp -s - .folder && echo same),same)
+$(shell rm -f $(READER))
+endif
+else ifeq ($(wildcard $(BIN)/python),)
+$(error .venv is a link to a folder without an environment; remove the link, and make fills a .venv of its own)
+endif
+
+.PHONY: help book test lab notebooks check bench mutation fuzz lock clean
 help:
 	@echo "make book       build the site into _build/html"
 	@echo "make test       run every test (the site is built on the way)"
@@ -15,45 +31,62 @@ help:
 	@echo "make bench      time the formulas"
 	@echo "make mutation   break every formula, constant, plot, key and flag once, and demand a red test (an hour)"
 	@echo "make fuzz       a million odd inputs"
+	@echo "make lock       write the locks from pyproject.toml (UPGRADE=--upgrade for the newest versions)"
 
-$(READY): requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --requirement requirements.txt
-	@touch $(READY)
+ifdef READER
+$(READER): requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 14) else "Python 3.11 to 3.14 is needed, this is %d.%d; name another as in: make book PYTHON=python3.13" % sys.version_info[:2])'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@cd .venv && pwd -P > .folder && touch .reader
 
-book: $(READY)
+$(TESTS): $(READER) tests/requirements.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.txt -r tests/requirements.txt
+	@touch $(TESTS)
+
+.venv/.%: tests/strength/%/requirements.txt $(TESTS)
+	$(BIN)/python -m pip install --quiet --require-hashes -r $<
+	@touch $@
+endif
+
+# From nothing each time: an older page would keep the side bar, the styles and the scripts of the time it was written.
+book: $(READER)
+	rm -rf _build
 	$(BIN)/jupyter-book build . -W -n --keep-going --quiet
 	@echo "Open _build/html/index.html in a browser."
 
-test: $(READY)
+test: $(TESTS)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-lab: $(READY)
+lab: $(READER)
 	$(BIN)/jupyter lab --notebook-dir=book
 
-notebooks: $(READY)
+notebooks: $(TESTS)
 	$(BIN)/python book/_tools/execute.py $(NOTEBOOKS)
 
-check: $(READY)
+check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/lint/test_layers.py tests/lint/test_javascript.py
+	$(BIN)/python -m pytest tests/lint/test_layers.py tests/lint/test_javascript.py tests/lint/test_install.py
 
-bench: $(READY)
+bench: $(TESTS)
 	$(BIN)/python -m tests.strength.bench
 
-$(MUTATION): $(READY) tests/strength/mutants/requirements.txt
-	$(BIN)/python -m pip install --quiet --requirement tests/strength/mutants/requirements.txt
-	@touch $(MUTATION)
-
-mutation: $(MUTATION)
+mutation: $(MUTANTS)
 	$(BIN)/python -m tests.strength.mutants.gate
 
-fuzz: $(READY)
+fuzz: $(FUZZ)
 	$(BIN)/python -m tests.strength.fuzz.run
 
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(UPGRADE)
+lock: $(TESTS)
+	$(LOCK) --group book -o requirements.txt
+	$(LOCK) --group tests -c requirements.txt -o tests/requirements.txt
+	$(LOCK) --group mutation -c requirements.txt -c tests/requirements.txt -o tests/strength/mutants/requirements.txt
+	$(LOCK) --group fuzz -o tests/strength/fuzz/requirements.txt
+
 clean:
-	rm -rf _build .venv
+	rm -rf _build
+	@test -L .venv || rm -rf .venv

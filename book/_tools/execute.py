@@ -46,13 +46,19 @@ def execute(path: Path) -> None:
     client = NotebookClient(notebook, resources=resources, **options)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
         try:
-            client.execute(stderr=told)
+            client.execute(stderr=told, env=_environment())
         except CellExecutionError:
             raise
         except Exception as error:  # only a kernel that failed itself has said something worth passing on
             told.seek(0)
             raise RuntimeError(" ".join([str(error), *told.read().splitlines()[-1:]])) from error
     _replace(path.resolve(), nbformat.writes(normalised(notebook, path.stem)) + "\n")
+
+
+def _environment() -> dict[str, str]:
+    """What a kernel is told: the package of this folder, whichever is installed, and figures that stay in the page."""
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    return environment | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def _replace(path: Path, text: str) -> None:

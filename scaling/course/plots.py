@@ -68,9 +68,18 @@ _STYLE: Any = {
 
 def use_book_style() -> None:
     """Set the figure style, and byte-stable SVG output in notebooks. Call it once, in a notebook's first cell."""
+    from IPython import get_ipython
     from matplotlib_inline.backend_inline import set_matplotlib_formats
+    from matplotlib_inline.config import InlineBackend
 
+    # From the defaults, and in a notebook with the inline backend whatever MPLBACKEND says: neither a variable nor a
+    # settings file of the machine (matplotlibrc, a profile of IPython) may change a figure or leave it out.
+    mpl.rcdefaults()
+    if hasattr(get_ipython(), "kernel"):
+        mpl.use("module://matplotlib_inline.backend_inline")
     mpl.rcParams.update(_STYLE)
+    inline = InlineBackend.instance()
+    inline.rc, inline.print_figure_kwargs, inline.close_figures = {}, {"bbox_inches": "tight"}, True
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
