@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from scaling import disaggregation, latency, memory, pareto, prefix, roofline, sharding, throughput
-from scaling.engines import megatron, mini_sglang, pool, sglang, vllm
+from scaling.engines import pool
 
 HOUR, BITS, MILLION = 60 * 60, 8, 10**6
 
@@ -555,16 +555,16 @@ ROWS = (
     ),
     # What engines give to the cache
     engine(
-        "engines.sglang.sglang_pool",
+        "engines.pool.sglang_pool",
         Case(
-            lambda w: budget_and_tokens(sglang.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU)),
+            lambda w: budget_and_tokens(pool.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU)),
             lambda t: in_pages(t, sglang_budget(t)),
             rounds=True,
             names=lambda t: {"pool": sglang_budget(t)},
         ),
         Case(
             lambda w: budget_and_tokens(
-                sglang.sglang_pool(w.d, **around_loading(w, weights=w.queries), mem_fraction_static=w.MFU)
+                pool.sglang_pool(w.d, **around_loading(w, weights=w.queries), mem_fraction_static=w.MFU)
             ),
             lambda t: in_pages(t, t.MFU * t.free_before - t.queries),
             "weights",
@@ -573,7 +573,7 @@ ROWS = (
         ),
         Case(
             lambda w: budget_and_tokens(
-                sglang.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU, max_total_tokens=w.most_tokens)
+                pool.sglang_pool(w.d, **around_loading(w), mem_fraction_static=w.MFU, max_total_tokens=w.most_tokens)
             ),
             lambda t: {
                 "pool": sglang_budget(t),
@@ -586,19 +586,19 @@ ROWS = (
         numbers={"queries": 4e9},
     ),
     engine(
-        "engines.mini_sglang.mini_sglang_pool",
+        "engines.pool.mini_sglang_pool",
         Case(
-            lambda w: budget_and_tokens(mini_sglang.mini_sglang_pool(w.d, **around_loading(w), memory_ratio=w.MFU)),
+            lambda w: budget_and_tokens(pool.mini_sglang_pool(w.d, **around_loading(w), memory_ratio=w.MFU)),
             lambda t: in_pages(t, mini_sglang_budget(t)),
             rounds=True,
             names=lambda t: {"pool": mini_sglang_budget(t)},
         ),
     ),
     engine(
-        "engines.vllm.vllm_pool",
+        "engines.pool.vllm_pool",
         Case(
             lambda w: budget_and_tokens(
-                vllm.vllm_pool(
+                pool.vllm_pool(
                     w.d,
                     total_memory=w.free_before,
                     gpu_memory_utilization=w.u,
@@ -622,10 +622,10 @@ ROWS = (
         numbers={"queries": 35e9, "requests": 3e9, "hops": 2e9, "price": 1e9},
     ),
     engine(
-        "engines.megatron.megatron_pool",
+        "engines.pool.megatron_pool",
         Case(
             lambda w: budget_and_tokens(
-                megatron.megatron_pool(
+                pool.megatron_pool(
                     w.d, buffer=w.free_after, token_bytes=w.token_bytes, block_size=w.group, context=w.window
                 )
             ),

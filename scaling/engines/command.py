@@ -1,21 +1,35 @@
 """A launch command as data: its arguments, the reason for each flag, and text that any shell takes as it is."""
 
+import math
 import re
 import shlex
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from scaling._checks import shown, whole
+from scaling._checks import positive, shown, whole
 from scaling.deployment import Deployment
-from scaling.engines.pool import loaded_weight_bytes
-from scaling.engines.rules import Cap, Engine, copies, gb, in_ms, model_dtype, plain_text, sizes
-from scaling.latency import decode_step
-from scaling.memory import cache_budget, weight_bytes
+from scaling.engines.pool import weights_on_chip
+from scaling.engines.rules import (
+    Engine,
+    Start,
+    as_run,
+    checkpoint_of,
+    copies,
+    gb,
+    in_ms,
+    model_dtype,
+    no_flag,
+    plain_text,
+)
+from scaling.latency import decode_step, prefill_time
+from scaling.memory import weight_bytes
+from scaling.throughput import batch_at_step, full_batch
+from scaling.units import ms
 
 _WIDTH = 79
-# A shell that knows no comments when it is typed into (zsh, as it comes) must still pass over a comment unharmed.
+# A shell that knows no comments when typed into (zsh, as it comes) must still pass over a comment unharmed.
 _UNSAFE_IN_COMMENT = re.compile(r"[^\w .,:%/+-]")
 
 
@@ -95,9 +109,97 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(plain, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)
 
 
+# How many at once -----------------------------------------------------------------------------------------------------
+
+
+class Cap(NamedTuple):
+    """How many sequences to run at once, and why so many."""
+
+    sequences: int
+    why: str
+
+
+def running_cap(start: Start, max_running: int | None, max_step: float | None) -> Cap | None:
+    """A cap on running sequences: one's own, or the most that keep a promised step; None where neither is asked for.
+
+    The pool needs no cap: engines admit by tokens, and one from the longest length would leave most of it empty.
+    `max_running`: one's own [sequences]; `max_step`: the promise, TPOT [s]. None, too, where the pool ends before it.
+
+    Raises ``ValueError`` for a step limit that no batch meets, or one without a length to apply to.
+    """
+    d, S = start.d, start.mean
+    if max_step is not None:
+        positive("max_step", max_step)
+        if not S:
+            raise ValueError("context or mean must be given with max_step: how long a step takes depends on it.")
+    if max_running is not None:
+        B = whole("max_running", max_running)
+        room = f". The pool holds {counted(start.held, S)}" if S else ""
+        return Cap(
+            B, f"as asked for{room}{', so at that length some wait or are evicted' if S and B > start.held else ''}"
+        )
+    if max_step is None:
+        return None
+    # Rounding must not cost a whole sequence where the limit is exactly a batch's own step.
+    each = max_step * (1 + 1e-12) / start.stages
+    B = int(batch_at_step(start.timed, S, each) * start.stages)
+    if B < 1:
+        shortest = math.ceil(start.step(1) / ms * 100) / 100
+        raise ValueError(
+            f"max_step must be at least {shortest:g} ms, the step of one sequence of {S:,.0f} tokens on {d.chips} "
+            f"{d.chip.name}, not {in_ms(max_step)}: use more chips, or store the weights in fewer bytes."
+        )
+    if B >= start.held:
+        return None
+    took = f"a step of {counted(B, S)} takes {in_ms(start.step(B))} at the least"
+    return Cap(B, f"{took}, one more would pass the limit of {in_ms(max_step)}. The pool holds {start.held:,}")
+
+
+def counted(number: int, tokens: float) -> str:
+    """So many sequences of a length, in words."""
+    return f"{number:,} {'sequence' if number == 1 else 'sequences'} of {tokens:,.0f} tokens"
+
+
+def expectation(start: Start, most: int | None = None) -> list[str]:
+    """What to expect of a full pool, at the mean length where one is known. `most`: sequences at once."""
+    if not start.held:
+        return [f"the pool has about {start.pool.tokens:,.0f} tokens"]
+    B = start.held
+    pool = f"the pool of about {start.pool.tokens:,.0f} tokens holds {counted(B, start.mean)}"
+    if most is not None and most < B:
+        pool, B = f"{pool}, of which {most:,} run at once", most
+    T = start.step(B)
+    said = f"{pool}: a step then takes {in_ms(T)} at the least, for {B / T:,.0f} tokens a second at the most"
+    critical = int(full_batch(start.timed)) * start.stages
+    slower = f"from {critical:,} sequences on arithmetic takes longer than reading the weights"
+    return [said, slower] if B > critical else [said]
+
+
+class CrossCheck(NamedTuple):
+    """A check of flags against each other that an engine makes at its start: where in its source, what must hold."""
+
+    where: str
+    holds: Callable[[Mapping[str, Any]], bool]
+    sentence: str
+
+
+def cross_check(engine: Engine, checks: tuple[CrossCheck, ...], flags: Mapping[str, Any]) -> None:
+    """Refuse flags that the engine would refuse at its start.
+
+    Raises ``ValueError`` with the check's sentence, filled in, and where it stands in the engine's source.
+    """
+    for check in checks:
+        if not check.holds(flags):
+            place = f"{engine.name} {engine.version}, {check.where}"
+            raise ValueError(f"{check.sentence.format_map(flags)}, as {place} asks at its start.")
+
+
+# Flags ----------------------------------------------------------------------------------------------------------------
+
+
 def command_of(
     engine: Engine,
-    run: Deployment,
+    start: Start,
     *,
     program: tuple[str, ...] = (),
     first: Iterable[Flag] = (),
@@ -106,14 +208,13 @@ def command_of(
     cap: Cap | None = None,
     last: Iterable[Flag] = (),
     replicas: int = 1,
-    quantized: bool = False,
     host: str | None = None,
     port: int | None = None,
     notes: Iterable[str] = (),
 ) -> Command:
     """The command that starts `engine`: the flags that engines share, and between them what is the engine's own.
 
-    `run`: the deployment as the engine fills it. `program`: in place of the engine's own.
+    `program`: in place of the engine's own.
     `first`, `memory`, `last`: the engine's own flags before tensor parallelism, about memory, and after the cap.
     `longest`: of one sequence; 0 for the model's window. [tokens]
     """
@@ -124,67 +225,77 @@ def command_of(
         program=program or engine.program,
         options=(
             *first,
-            *_ways(engine, run),
-            *_replicas(engine, run, replicas),
-            *_dtypes(engine, run, quantized=quantized),
+            *_ways(engine, start),
+            *_replicas(engine, start, replicas),
+            *_dtypes(engine, start),
             *memory,
-            *_longest(engine, run, longest),
+            *_longest(engine, start.d, longest),
             *([Flag(engine.cap, str(cap.sequences), cap.why)] if cap else []),
             *last,
             *_listening(engine, host, port),
         ),
-        notes=(*_notes(run), *notes),
+        notes=(*_notes(engine, start, host), *notes),
     )
 
 
-def _ways(engine: Engine, run: Deployment) -> list[Flag]:
-    """Tensor parallelism; nothing on one chip."""
-    if run.chips == 1:
+def _ways(engine: Engine, start: Start) -> list[Flag]:
+    """Tensor parallelism and pipeline stages; nothing on one chip."""
+    d = start.d
+    if d.chips == 1:
         return []
-    fewest = next(n for n in sizes(run) if cache_budget(replace(run, chips=n)) > 0)
-    whole_model, part, chip = gb(weight_bytes(run)), gb(weight_bytes(run) / run.chips), run.chip.name
-    need = f"{whole_model} of weights need at least {fewest} {chip} at {run.usable:.3g} of their memory"
-    each = f"Each of {run.chips} reads {part} a step, in {in_ms(decode_step(run, 1, 0).weights)} at the least"
-    return [Flag(engine.ways, str(run.chips), f"{need}. {each}")]
-
-
-def _replicas(engine: Engine, run: Deployment, number: int) -> list[Flag]:
-    """Data parallelism, full copies side by side; nothing for one copy."""
-    R = copies(run, number)
-    if R == 1:
-        return []
-    why = f"{R} full copies on {R * run.chips} GPUs"
-    return [Flag(engine.replicas, str(R), f"{why}: {R} times the throughput, a step is as long")]
-
-
-def _dtypes(engine: Engine, run: Deployment, *, quantized: bool) -> list[Flag]:
-    """Arithmetic, weights and cache, where they are not what the bf16 checkpoint gives by itself."""
-    flags, own = [], model_dtype(run)
-    if own == "fp16":
-        flags.append(Flag("--dtype", "float16", "arithmetic and activations in fp16 in place of bf16"))
-    if run.weights == "fp8" and not quantized:
-        stored, kept = gb(weight_bytes(replace(run, weights="bf16"))), gb(loaded_weight_bytes(run) * run.chips)
-        why = f"loads the bf16 checkpoint of {stored} and keeps its linear weights in one byte each"
-        flags.append(Flag("--quantization", engine.online, f"{why}, {kept} with embedding and head still in bf16"))
-    if run.kv != own:
-        kv, plain = run.model.kv_bytes_per_token(run.kv), run.model.kv_bytes_per_token(own)
-        why = f"{kv:,.0f} B per token in place of {plain:,.0f}, as the default keeps {own}"
-        flags.append(Flag(engine.cache, engine.kv_word(run.kv), why))
+    ways = d.chips // start.stages
+    need = f"{gb(start.weights)} of weights as loaded need at least {start.fewest} {d.chip.name}"
+    if not math.isnan(start.pool.fraction):
+        need += f" at {start.pool.fraction:.3g} of their memory"
+    shortest = in_ms(decode_step(start.timed, 1, 0).weights)
+    read = f"Each of {d.chips} reads {gb(d.step_bytes / d.chips)} a step, in {shortest}"
+    flags = [Flag(engine.ways, str(ways), f"{need}. {read} at the least")] if ways > 1 else []
+    if start.stages > 1:
+        why = f"{start.stages} stages, each with its share of the layers, one after the other: a token visits them all"
+        flags.append(Flag(engine.stages, str(start.stages), why))
     return flags
 
 
-def memory_share(engine: Engine, share: float, run: Deployment) -> Flag:
-    """The share of the free memory that weights and cache may fill."""
-    weights, cache = weight_bytes(run) / run.chips, cache_budget(run) / run.chips
-    why = f"of the memory free before loading, for weights and cache: {gb(weights)} and {gb(cache)} on each GPU"
+def _replicas(engine: Engine, start: Start, number: int) -> list[Flag]:
+    """Data parallelism, full copies side by side; nothing for one copy."""
+    R = copies(start.d, number)
+    if R == 1:
+        return []
+    why = f"{R} full copies on {R * start.d.chips} GPUs"
+    return [Flag(engine.replicas, str(R), f"{why}: {R} times the throughput, a step is as long")]
+
+
+def _dtypes(engine: Engine, start: Start) -> list[Flag]:
+    """Arithmetic, weights and cache, where they are not what the checkpoint gives by itself."""
+    d, flags = start.d, []
+    own = model_dtype(d)
+    if own == "fp16":
+        flags.append(Flag("--dtype", "float16", "arithmetic and activations in fp16 in place of bf16"))
+    if not start.checkpoint.stored:
+        stored, kept = gb(weight_bytes(replace(d, weights="bf16"))), gb(weights_on_chip(d) * d.chips)
+        why = f"loads the bf16 checkpoint of {stored} and keeps its linear weights in one byte each"
+        flags.append(Flag("--quantization", engine.online, f"{why}, {kept} with embedding and head still in bf16"))
+    if d.kv != own:
+        kv, plain = d.model.kv_bytes_per_token(d.kv), d.model.kv_bytes_per_token(own)
+        why = f"{kv:,.0f} B per token in place of {plain:,.0f}, as the default keeps {own}"
+        if d.kv == "fp8":
+            why += ". Without scales in the checkpoint it runs at a scale of 1, so check the accuracy"
+        flags.append(Flag(engine.cache, engine.kv_word(d.kv), why))
+    return flags
+
+
+def memory_share(engine: Engine, share: float, start: Start) -> Flag:
+    """The share of the free memory that weights and pool may fill."""
+    weights = gb(weights_on_chip(start.d, wide=start.checkpoint.wide))
+    why = f"of the memory free before loading, for weights and cache: {weights} and {gb(start.pool.budget)} on each GPU"
     return Flag(engine.memory, f"{share:g}", f"{why}, the rest is for activations and CUDA graphs")
 
 
-def _longest(engine: Engine, run: Deployment, longest: int) -> list[Flag]:
+def _longest(engine: Engine, d: Deployment, longest: int) -> list[Flag]:
     """The longest sequence; nothing where that is the model's own, or the engine has a rule of its own."""
-    if not engine.longest or not 0 < longest < run.model.context_window:
+    if not engine.longest or not 0 < longest < d.model.context_window:
         return []
-    why = f"no sequence grows beyond it, {run.model.name} could go to {run.model.context_window:,}"
+    why = f"no sequence grows beyond it, {d.model.name} could go to {d.model.context_window:,}"
     return [Flag(engine.longest, str(longest), why)]
 
 
@@ -192,7 +303,8 @@ def _listening(engine: Engine, host: str | None, port: int | None) -> list[Flag]
     """Where the server listens, if that was asked for."""
     flags = []
     if host is not None:
-        flags.append(Flag("--host", plain_text("host", host), "the address to listen on"))
+        default = f", {engine.host} by default" if engine.host else ""
+        flags.append(Flag("--host", no_flag("host", host), f"the address to listen on{default}"))
     if port is not None:
         if whole("port", port) > 65_535:
             raise ValueError(f"port must be a whole number from 1 to 65535, not {shown(port)}.")
@@ -200,14 +312,89 @@ def _listening(engine: Engine, host: str | None, port: int | None) -> list[Flag]
     return flags
 
 
-def _notes(run: Deployment) -> list[str]:
+def _notes(engine: Engine, start: Start, host: str | None) -> list[str]:
     """What a reader of the numbers should know although no flag says it."""
-    notes = []
-    if run.weights == "fp8" and run.compute != "fp8" and "fp8" in run.chip.flops:
-        faster = f"{run.chip.rate('fp8') / run.chip.rate(run.compute):.3g} times the {run.compute} rate counted here"
-        notes.append(f"{run.chip.name} multiplies FP8 weights in FP8, {faster}")
-    if run.kv == model_dtype(run):
+    d, notes = start.d, []
+    if start.checkpoint.stored and d.weights == "fp8":
+        mixed = ", its attention and a few layers" if start.checkpoint.wide else ""
         notes.append(
-            f"the cache stays in {run.kv}, the default: {run.model.kv_bytes_per_token(run.kv):,.0f} B per token"
+            f"the checkpoint is stored in FP8{mixed + ' in bf16' if mixed else ''}: no flag is needed to load it"
         )
+    if d.kv == model_dtype(d):
+        notes.append(f"the cache stays in {d.kv}, the default: {d.model.kv_bytes_per_token(d.kv):,.0f} B per token")
+    if engine.host and host is None:
+        notes.append(f"listens on {engine.host} only: in a container or for other machines add --host 0.0.0.0")
     return notes
+
+
+def address_of(head: str | None) -> tuple[str, str]:
+    """The address and the port of the first of several machines.
+
+    Raises ``ValueError`` for anything but the two with a colon between them.
+    """
+    address, _, port = no_flag("head", head).rpartition(":")
+    if not address or not port.isdecimal():
+        raise ValueError(f"head must be an address and a port, such as 10.0.0.1:20000, not {shown(head)}.")
+    return address, port
+
+
+def machine_flags(start: Start, rank: int) -> list[Flag]:
+    """Which of several machines a command is for; nothing for one.
+
+    Raises ``ValueError`` for a rank that is no whole number from 0 to one below the number of machines.
+    """
+    if start.machines == 1:
+        return []
+    if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < start.machines:
+        raise ValueError(f"rank must be a whole number from 0 to {start.machines - 1}, not {shown(rank)}.")
+    each = start.d.chips // start.machines
+    return [
+        Flag("--nnodes", str(start.machines), f"{start.machines} machines of {each} GPUs"),
+        Flag("--node-rank", str(rank), "which of them this command is for, from 0"),
+    ]
+
+
+def benchmark_command(
+    engine: Engine,
+    d: Deployment,
+    *,
+    prompt: int,
+    answer: int,
+    concurrency: int,
+    model_path: str | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+) -> Command:
+    """The engine's own benchmark of a running server, such as ``SGLANG``'s, and the least that it can print.
+
+    `prompt`, `answer`: of each request. [tokens]
+    `concurrency`: requests at once. [sequences]
+
+    Raises ``ValueError`` for a number below 1, or an engine without a benchmark.
+    Source: SGLang 0.5.23, ``sglang.benchmark.serving``; vLLM 0.33.0, ``vllm bench serve``.
+    """
+    if not engine.benchmark:
+        raise ValueError(f"engine must be one with a benchmark of its own, SGLang or vLLM, not {engine.name}.")
+    S, G, B = whole("prompt", prompt), whole("answer", answer), whole("concurrency", concurrency)
+    run = as_run(engine, d)
+    step = in_ms(decode_step(run, B, S + G / 2).total)
+    return Command(
+        engine=engine.name,
+        version=engine.version,
+        date=engine.date,
+        program=engine.benchmark,
+        options=(
+            Flag("--model", checkpoint_of(engine, run, model_path).name),
+            Flag("--dataset-name", "random", "prompts of random words, so that no prefix cache helps"),
+            Flag("--random-input-len", str(S)),
+            Flag("--random-output-len", str(G)),
+            Flag("--max-concurrency", str(B), "requests at once, the batch of the bound"),
+            Flag("--num-prompts", str(10 * B), "ten for each of them, so that start and end weigh little"),
+            Flag("--host", no_flag("host", host)),
+            Flag("--port", str(engine.port if port is None else whole("port", port))),
+        ),
+        notes=(
+            f"its median TPOT: {step} at the least, for {counted(B, S + G / 2)} on average",
+            f"its median TTFT: {in_ms(prefill_time(run, S))} at the least, for one prompt alone",
+        ),
+    )

@@ -2,13 +2,24 @@
 
 import math
 
-from scaling._array import Array, maximum
-from scaling._checks import positive, whole
+from scaling._checks import positive
 from scaling.deployment import Deployment
-from scaling.engines.command import Command, Flag, command_of
-from scaling.engines.pool import KvPool, filled, pool_from_bytes
-from scaling.engines.rules import Engine, checkpoint_of, context_in, gb, path_in, refuse_unsupported, running_cap, sized
-from scaling.memory import weight_bytes
+from scaling.engines.command import Command, Flag, command_of, expectation, running_cap
+from scaling.engines.pool import (
+    KvPool,
+    free_memory,
+    megatron_pool as kv_pool,
+    pool_from_bytes,
+    weights_on_chip,
+)
+from scaling.engines.rules import (
+    Engine,
+    context_in,
+    gb,
+    no_flag,
+    refuse_unsupported,
+    start_of,
+)
 from scaling.units import GiB
 
 BUFFER = 40 * GiB
@@ -34,6 +45,7 @@ def launch_command(
     checkpoint: str,
     model_path: str | None = None,
     context: int | None = None,
+    mean: float | None = None,
     max_running: int | None = None,
     max_step: float | None = None,
     buffer: float | None = None,
@@ -43,9 +55,10 @@ def launch_command(
 
     `checkpoint`: folder of the weights in Megatron's own format.
     `model_path`: where the tokenizer comes from.
-    `context`: tokens that a sequence may grow to; the cap on running sequences follows from it. [tokens]
+    `context`: tokens that the longest sequence may grow to. [tokens]
+    `mean`: tokens that a running sequence has on average, for what to expect; `context` if not given. [tokens]
     `max_running`: a cap of one's own. [sequences]
-    `max_step`: longest decode step allowed, the TPOT limit. [s]
+    `max_step`: longest decode step promised, TPOT; the cap that keeps it follows. [s]
     `buffer`: of the KV cache on each GPU; if not given, what the deployment's `usable` leaves beside the weights, or,
     where that is 1, Megatron's own 40 GiB. [B]
 
@@ -53,15 +66,20 @@ def launch_command(
     Source: Megatron-LM at d98e8a64ddf3; tests/data/engine_flags.json.
     """
     refuse_unsupported(MEGATRON, d)
-    tokenizer, load = checkpoint_of(d, model_path, quantized=False), path_in("checkpoint", checkpoint)
-    run, size = _with_buffer(d, context, buffer)
+    load, asked = no_flag("checkpoint", checkpoint), None if buffer is None else float(positive("buffer", buffer))
+    _refuse_large_buffer(d, asked)
+    start = start_of(
+        MEGATRON, d, lambda one, _: _pool_beside_weights(one, asked), model_path=model_path, context=context, mean=mean
+    )
+    cap = running_cap(start, max_running, max_step)
+    size = _buffer_size(start.d, asked)
     return command_of(
         MEGATRON,
-        run,
+        start,
         # Before Blackwell, Megatron refuses to start tensor parallelism without this.
-        program=("env", "CUDA_DEVICE_MAX_CONNECTIONS=1", *MEGATRON.program) if run.chips > 1 else (),
+        program=("env", "CUDA_DEVICE_MAX_CONNECTIONS=1", *MEGATRON.program) if start.d.chips > 1 else (),
         first=[
-            Flag("--nproc-per-node", str(run.chips), "one process for each GPU, which python alone does not start"),
+            Flag("--nproc-per-node", str(start.d.chips), "one process for each GPU, which python alone does not start"),
             Flag(_SERVER),
             Flag("--load", load),
             Flag("--use-checkpoint-args", None, "takes the shape of the model from the checkpoint"),
@@ -69,15 +87,41 @@ def launch_command(
         ],
         memory=[
             Flag("--tokenizer-type", "HuggingFaceTokenizer"),
-            Flag("--tokenizer-model", tokenizer),
+            Flag("--tokenizer-model", start.checkpoint.name),
             Flag("--micro-batch-size", "1", "asked for by the parser, which training shares, and without effect here"),
             _longest(d, context),
-            *([_buffer(d, size)] if size != BUFFER or buffer is not None else []),
+            *([_buffer(start.d, size)] if size != BUFFER or buffer is not None else []),
         ],
-        cap=running_cap(run, context, max_running, max_step),
+        cap=cap,
         port=port,
-        notes=["to be run in the Megatron-LM repository, on a checkpoint converted to its own format"],
+        notes=[
+            *expectation(start, cap.sequences if cap else None),
+            "to be run in the Megatron-LM repository, on a checkpoint converted to its own format",
+        ],
     )
+
+
+def _buffer_size(d: Deployment, asked: float | None) -> float:
+    """Bytes of the cache's buffer on each GPU: as asked, what `usable` leaves beside the weights, or Megatron's own."""
+    if asked is not None or d.usable == 1:
+        return BUFFER if asked is None else asked
+    # Rounded down to a tenth of a GiB, so that the flag is short and never more than there is.
+    return math.floor((d.usable * free_memory(d) - weights_on_chip(d)) / GiB * 10) / 10 * GiB
+
+
+def _pool_beside_weights(d: Deployment, asked: float | None) -> KvPool:
+    """Megatron's pool; empty where weights and buffer do not fit together, which the engine would not check."""
+    size, left = _buffer_size(d, asked), free_memory(d) - weights_on_chip(d)
+    return kv_pool(d, buffer=size) if 0 < size <= left else pool_from_bytes(d, min(size, left - size))
+
+
+def _refuse_large_buffer(d: Deployment, asked: float | None) -> None:
+    size, each = _buffer_size(d, asked), weights_on_chip(d)
+    if 0 < free_memory(d) - each < size:
+        raise ValueError(
+            f"buffer must be at most {(free_memory(d) - each) / GiB:.3g} GiB beside {gb(each)} of weights on each "
+            f"{d.chip.name}, not {size / GiB:.4g} GiB: give buffer, or a deployment with usable below 1."
+        )
 
 
 def _longest(d: Deployment, context: int | None) -> Flag:
@@ -88,54 +132,5 @@ def _longest(d: Deployment, context: int | None) -> Flag:
 
 
 def _buffer(d: Deployment, size: float) -> Flag:
-    beside = f"beside {gb(weight_bytes(d) / d.chips)} of weights, 40 by default"
-    why = f"{size / GiB:.4g} GiB of KV cache on each GPU, {beside}"
-    return Flag(MEGATRON.memory, f"{size / GiB:.6g}", why)
-
-
-def _with_buffer(d: Deployment, context: int | None, buffer: float | None) -> tuple[Deployment, float]:
-    """The deployment as Megatron fills it, and the bytes of the cache's buffer on each GPU."""
-    each, M = weight_bytes(d) / d.chips, d.chip.memory
-    if buffer is None and d.usable < 1:
-        sized(d, d.usable, context, knob="usable")
-        # Rounded down to a tenth of a GiB, so that the flag is short and never more than there is.
-        size = math.floor((d.usable * M - each) / GiB * 10) / 10 * GiB
-    else:
-        size = BUFFER if buffer is None else float(positive("buffer", buffer))
-    if each + size > M:
-        sized(d, 1.0, context)
-        raise ValueError(
-            f"buffer must be at most {(M - each) / GiB:.3g} GiB beside {gb(each)} of weights on each {d.chip.name}, "
-            f"not {size / GiB:.4g} GiB: give buffer, or a deployment with usable below 1 that it follows from."
-        )
-    return sized(d, (each + size) / M, context), size
-
-
-def megatron_pool(
-    d: Deployment,
-    *,
-    buffer: Array = 40 * GiB,
-    block_size: int = 256,
-    context: int | None = None,
-    token_bytes: float | None = None,
-) -> KvPool:
-    """Tokens in Megatron's pool, a buffer of fixed size, of which one block is kept as a dummy. [tokens]
-
-    ::
-
-        tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
-
-    `buffer`: ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
-    [B per chip] `block_size`: of a page. [tokens] The cache is kept in the dtype of the parameters: set `kv` to it.
-
-    Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
-
-    Raises ``ValueError`` for nonsense.
-    Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
-    """
-    size, block = positive("buffer", buffer), whole("block_size", block_size)
-    pool = pool_from_bytes(d, size, page_size=block, context=context, token_bytes=token_bytes)
-    return filled(d, pool, maximum(2, pool.pages) - 1)
-
-
-kv_pool = megatron_pool
+    beside = f"beside {gb(weights_on_chip(d))} of weights, 40 by default"
+    return Flag(MEGATRON.memory, f"{size / GiB:.6g}", f"{size / GiB:.4g} GiB of KV cache on each GPU, {beside}")

@@ -8,15 +8,19 @@ Where the engine works rank by rank, a list or a tuple holds one value per rank.
 """
 
 from collections.abc import Callable
-from math import nan
+from dataclasses import replace
+from math import inf, nan
 from typing import NamedTuple
 
-from scaling._array import Array, ceil, floor, maximum
-from scaling._checks import finite, positive, shown, whole
+from scaling._array import Array, ceil, floor, maximum, minimum
+from scaling._checks import finite, nonnegative, positive, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.memory import weight_bytes
 from scaling.models import Model
 from scaling.units import GiB
+
+# Between what a chip reports and what is free before loading, start-up logs of SGLang show 0.5 to 0.9 GiB.
+_RUNTIME = 0.6 * GiB
 
 
 def parallel_ways(model: Model) -> tuple[int, ...]:
@@ -45,11 +49,11 @@ def chip_token_bytes(d: Deployment) -> float:
 def loaded_weight_bytes(d: Deployment) -> float:
     """Weight bytes on one chip, as an engine loads them. [B per chip]
 
-    ``weights = (P b_w + P_rest max(0, 2 - b_w) + 2 L D H b_w (max(K, N) - K)) / N``: quantisation takes the matmuls of
+    ``weights = (P b_w + P_rest max(0, 2 - b_w) + 2 L D H b_w (max(K, N) - K)) / N``: quantisation takes the matrices of
     the layers; embeddings and norms, the rest, stay in 16 bits. Beyond K ways the key and value projections are stored
     more than once.
 
-    Leaves out scales and buffers (0.01 to 0.1 GiB in the logs): errs low.
+    Leaves out scales, for which see `weights_on_chip`, and buffers (0.01 to 0.1 GiB in vLLM's logs): errs low.
 
     Raises ``ValueError`` for a number of chips that is an array.
     Source: start-up logs of SGLang and vLLM.
@@ -57,7 +61,35 @@ def loaded_weight_bytes(d: Deployment) -> float:
     m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
     wide = (m.params - m.attention_params - m.mlp_params) * max(0.0, 2.0 - b_w)
     copied = 2 * m.layers * m.d_model * m.kv_heads * m.head_dim * b_w * (max(1.0, N / m.kv_heads) - 1.0)
-    return (weight_bytes(d) + wide + copied) / N
+    return (weight_bytes(replace(d, layout="label")) + wide + copied) / N
+
+
+def weights_on_chip(d: Deployment, *, wide: float = 0.0) -> float:
+    """`loaded_weight_bytes`, and what a checkpoint adds to it. [B per chip]
+
+    In int4 and fp4 that is a scale for every group of weights.
+    `wide`: share of the layers' matrices that a mixed checkpoint keeps in 16 bits. [-]
+    """
+    exact, m = replace(d, params="exact", chips=1), d.model
+    scales = weight_bytes(replace(exact, layout="loaded")) - loaded_weight_bytes(exact)
+    kept = wide * (m.attention_params + m.mlp_params) * max(0.0, 2.0 - d.weight_size)
+    return loaded_weight_bytes(d) + (scales + kept) / d.chips
+
+
+def free_memory(d: Deployment) -> float:
+    """What a chip has free before an engine loads the weights, an estimate: less what CUDA takes of it. [B]"""
+    return max(0.0, d.chip.device_memory - _RUNTIME)
+
+
+def stage_of(d: Deployment, stages: int) -> Deployment:
+    """The largest of so many pipeline stages: its share of the chips, and of the layers, rounded up.
+
+    Each stage counts with both embeddings, of which the first and the last have one: errs high in bytes.
+    """
+    if stages == 1:
+        return d
+    model = replace(d.model, layers=-(-d.model.layers // stages))
+    return replace(d, model=model, chips=whole("chips", d.chips) // stages)
 
 
 class KvPool(NamedTuple):
@@ -101,6 +133,160 @@ class KvPool(NamedTuple):
         return f"{said}; the fraction, {self.fraction:.3f}, must be above {self.minimum_fraction:.3f}"
 
 
+def sglang_pool(
+    d: Deployment,
+    *,
+    free_before_load: Array = None,
+    mem_fraction_static: Array,
+    free_after_load: Array = None,
+    weights: Array = None,
+    page_size: int = 1,
+    max_total_tokens: float = inf,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Tokens in SGLang's pool, which is what loading left, less the share of the free memory that is to stay. [tokens]
+
+    ::
+
+        pool = free_after - (1 - m) free_before    tokens = page * floor(pool / (page * token_bytes))
+
+    `free_before_load`, `free_after_load`: free memory around loading, the least of the ranks [B per chip]; if not
+    given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
+    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
+    `mem_fraction_static`: share m of the memory **free before loading**, for weights and pool. [-]
+    `page_size`, `max_total_tokens`: of a page, and of the pool at most. [tokens]
+    `context`: of one request for `concurrency`; the model's window if not given. [tokens per sequence]
+    `token_bytes`: for a cache that `Model` does not describe, such as a latent one. [B/token per chip]
+
+    Leaves out activations, graphs and communication, which take the rest of the memory if it is enough: errs high.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: SGLang 0.3.0 to 0.5.23, its code and start-up logs.
+    """
+    before, after = _around_loading(d, min, free_before_load, free_after_load, weights)
+    fraction = share("mem_fraction_static", mem_fraction_static)
+    pool = pool_from_bytes(
+        d, after - before * (1.0 - fraction), page_size=page_size, context=context, token_bytes=token_bytes
+    )
+    capped = minimum(pool.pages, floor(nonnegative("max_total_tokens", max_total_tokens) / page_size))
+    return _filled(d, pool, capped)._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
+
+
+def mini_sglang_pool(
+    d: Deployment,
+    *,
+    free_before_load: Array = None,
+    memory_ratio: Array = 0.9,
+    free_after_load: Array = None,
+    weights: Array = None,
+    page_size: int = 1,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Tokens in Mini-SGLang's pool, which is a share of the free memory less what loading took. [tokens]
+
+    ::
+
+        pool = floor(m free_before) - (free_before - free_after)    tokens = page * floor(pool / (page * token_bytes))
+
+    The arguments are those of `sglang_pool`, except that of several ranks the one with the **most** free memory counts;
+    ranks that differ by more than 2 GiB are refused by the engine. `memory_ratio`: the share m. [-] It needs two pages
+    to start.
+
+    Leaves out what activations and graphs need, as `sglang_pool` does: errs high.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: mini-sglang, python/minisgl/engine/engine.py, 2026-03.
+    """
+    before, after = _around_loading(d, max, free_before_load, free_after_load, weights)
+    fraction = share("memory_ratio", memory_ratio)
+    budget = floor(fraction * before) - (before - after)
+    pool = pool_from_bytes(d, budget, page_size=page_size, context=context, token_bytes=token_bytes)
+    return pool._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
+
+
+def vllm_pool(
+    d: Deployment,
+    *,
+    non_torch: Array,
+    activation_peak: Array,
+    graphs: Array = 0.0,
+    total_memory: Array = None,
+    gpu_memory_utilization: Array = 0.92,
+    weights: Array = None,
+    block_size: int = 16,
+    max_model_len: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Tokens in vLLM's pool, which is a share of the whole memory less all that is not cache. [tokens]
+
+    ::
+
+        pool = u total - weights - activations - graphs - the rest    tokens = page * floor(pool / (page * token_bytes))
+
+    The rank with the least room decides.
+    `total_memory`: of the device, as it reports. [B per chip]
+    `gpu_memory_utilization`: share u of it for **everything**. [-]
+    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
+    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs, 5.7 GiB with 8 ways on H200. [B per chip]
+    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. [B per chip]
+    `graphs`: subtracted since 0.21.0. [B per chip]
+    `block_size`: of a page. [tokens]
+    `max_model_len`: of one request; the model's window if not given. [tokens per sequence]
+
+    Exact for what a start-up log states; what it does not state has to be estimated, which errs both ways.
+
+    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
+    Source: vLLM 0.6 to 0.33.0, its code and start-up logs.
+    """
+    fraction = share("gpu_memory_utilization", gpu_memory_utilization)
+    block = whole("block_size", block_size)
+    window = d.model.context_window if max_model_len is None else whole("max_model_len", max_model_len)
+    given = {
+        "total_memory": d.chip.device_memory if total_memory is None else total_memory,
+        "weights": loaded_weight_bytes(d) if weights is None else weights,
+        "non_torch": non_torch,
+        "activation_peak": activation_peak,
+        "graphs": graphs,
+    }
+    least: Array = inf
+    needed: Array = 0.0
+    for total, *taken in _ranks(given):
+        total, used = positive("total_memory", total), sum(taken)
+        least = minimum(least, ceil(total * fraction) - used)
+        needed = maximum(needed, used / total)
+    pool = pool_from_bytes(d, least, page_size=block, context=window, token_bytes=token_bytes)
+    return pool._replace(fraction=fraction, minimum_fraction=needed)
+
+
+def megatron_pool(
+    d: Deployment,
+    *,
+    buffer: Array = 40 * GiB,
+    block_size: int = 256,
+    context: int | None = None,
+    token_bytes: float | None = None,
+) -> KvPool:
+    """Tokens in Megatron's pool, a buffer of fixed size, of which one block is kept as a dummy. [tokens]
+
+    ::
+
+        tokens = page * (max(2, floor(buffer / (page * token_bytes))) - 1)
+
+    `buffer`: ``--inference-dynamic-batching-buffer-size-gb`` times a GiB; it does not follow from the memory.
+    [B per chip] `block_size`: of a page. [tokens] The cache is kept in the dtype of the parameters: set `kv` to it.
+
+    Leaves out whether the buffer fits beside the weights, which nothing checks: errs high.
+
+    Raises ``ValueError`` for nonsense.
+    Source: Megatron-LM, megatron/core/inference/contexts/dynamic_context.py, 2026.
+    """
+    size, block = positive("buffer", buffer), whole("block_size", block_size)
+    pool = pool_from_bytes(d, size, page_size=block, context=context, token_bytes=token_bytes)
+    return _filled(d, pool, maximum(2, pool.pages) - 1)
+
+
 def pool_from_bytes(
     d: Deployment,
     budget: Array,
@@ -128,10 +314,10 @@ def pool_from_bytes(
     token = chip_token_bytes(d) if token_bytes is None else positive("token_bytes", token_bytes)
     pages = maximum(0, floor(budget / (1.0 * token * page)))
     window = d.model.context_window if context is None else whole("context", context)
-    return filled(d, KvPool(0, 0, 0, 0, budget, token, page, pages, window), pages)
+    return _filled(d, KvPool(0, 0, 0, 0, budget, token, page, pages, window), pages)
 
 
-def filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
+def _filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
     """The pool with this many pages, and all that follows from the number."""
     tokens = pages * pool.page_size
     one_chip = tokens * pool.token_bytes
@@ -144,7 +330,7 @@ def filled(d: Deployment, pool: KvPool, pages: Array) -> KvPool:
     )
 
 
-def ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
+def _ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
     """One tuple of values per rank; a value that is not a list holds for all ranks."""
     sizes = {name: len(value) for name, value in given.items() if isinstance(value, (list, tuple))}
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
@@ -155,18 +341,18 @@ def ranks(given: dict[str, Array]) -> list[tuple[Array, ...]]:
     return [tuple(finite(name, value) for name, value in zip(given, row, strict=True)) for row in rows]
 
 
-def around_loading(
+def _around_loading(
     d: Deployment, pick: Callable[..., Array], before: Array, after: Array, weights: Array
 ) -> tuple[Array, Array]:
     """Free memory before and after loading, of the rank that counts."""
     if after is not None and weights is not None:
         raise ValueError("free_after_load and weights must not both be given: one follows from the other.")
-    rows = ranks({"free_before_load": d.chip.device_memory if before is None else before})
+    rows = _ranks({"free_before_load": d.chip.device_memory if before is None else before})
     before = pick(positive("free_before_load", free) for (free,) in rows)
     if after is None:
         loaded = loaded_weight_bytes(d) if weights is None else weights
-        return before, pick(before - size for (size,) in ranks({"weights": loaded}))
-    after = pick(free for (free,) in ranks({"free_after_load": after}))
+        return before, pick(before - size for (size,) in _ranks({"weights": loaded}))
+    after = pick(free for (free,) in _ranks({"free_after_load": after}))
     risen = after > before
     if risen.any() if hasattr(risen, "any") else risen:
         raise ValueError(f"free_after_load must be at most free_before_load, {shown(before)}, not {shown(after)}.")

@@ -1,22 +1,17 @@
-"""What every engine asks of a deployment before it starts, and how many sequences it should run at once."""
+"""What every engine asks of a deployment before it starts, and what it then has room for."""
 
 import math
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from scaling._checks import positive, shown, whole
+from scaling._checks import flag, positive, shown, whole
 from scaling.deployment import Deployment, parallel_sizes
+from scaling.engines.pool import KvPool, stage_of, weights_on_chip
 from scaling.latency import decode_step
-from scaling.memory import cache_budget, fits, max_batch, weight_bytes
-from scaling.throughput import best_batch, full_batch
 from scaling.units import GB, ms
 
-# What the catalogue's models are called where engines download them.
-_CHECKPOINTS = {
-    "LLaMA 3-8B": "meta-llama/Meta-Llama-3-8B-Instruct",
-    "LLaMA 3-70B": "meta-llama/Meta-Llama-3-70B-Instruct",
-    "LLaMA 3-405B": "meta-llama/Llama-3.1-405B-Instruct",
-}
 # The arithmetic that engines do with weights stored in each dtype.
 _ARITHMETIC = {
     "bf16": ("bf16",),
@@ -27,6 +22,11 @@ _ARITHMETIC = {
     "fp4": ("fp4", "bf16"),
 }
 
+# Published checkpoints that keep attention, and so many whole layers, in 16 bits: a log of Meta's printed 56.77 GiB.
+_WIDE_LAYERS = {"meta-llama/Llama-3.1-405B-Instruct-FP8": 2}
+# For engines that do not read the first: the same model, every matrix of its layers in FP8.
+_IN_ANOTHER_FORMAT = {"meta-llama/Llama-3.1-405B-Instruct-FP8": "RedHatAI/Meta-Llama-3.1-405B-Instruct-FP8"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
@@ -34,14 +34,18 @@ class Engine:
 
     `name`, `version`, `date`: whose flags these are, and when that version's flags were current.
     `program`: what starts it.
-    `port`: where it listens unless told otherwise.
+    `host`, `port`: where it listens unless told otherwise; `host` is empty for every address of the machine.
     `vendors`: whose chips it runs on.
     `weights`: dtypes of weights that it loads.
     `kv`: dtypes of the cache beside the model's own, each in a pair with the engine's word for it.
     `kv_words`, `kv_hint`: the words that its flag takes, and what to choose in place of one that it does not know.
     `online`: its word for weights quantised to FP8 while loading.
-    `ways`, `replicas`, `memory`, `longest`, `cap`, `chunk`: its flags; empty where it has none or a rule of its own.
+    `unread`: published checkpoints whose format it does not read.
+    `ways`, `stages`, `replicas`, `memory`, `longest`, `cap`, `chunk`: its flags; empty where it has none or a rule of
+    its own.
     `cache`: its flag for the dtype of the cache.
+    `benchmark`: the start of its own benchmark, with what makes every request as long as asked.
+    `splits_cache`: whether it can spread the cache over more ways than there are KV heads.
     `graphs`, `prefix`, `mixed`: what to look at when steps are slow, prompts are not found, or steps are held up.
     """
 
@@ -49,6 +53,7 @@ class Engine:
     version: str
     date: str
     program: tuple[str, ...]
+    host: str = ""
     port: int
     vendors: tuple[str, ...] = ("NVIDIA", "AMD")
     weights: tuple[str, ...]
@@ -56,7 +61,9 @@ class Engine:
     kv_words: str = ""
     kv_hint: str = ""
     online: str = ""
+    unread: tuple[str, ...] = ()
     ways: str
+    stages: str = ""
     replicas: str = ""
     cache: str = ""
     memory: str = ""
@@ -66,36 +73,183 @@ class Engine:
     graphs: str = ""
     prefix: str = ""
     mixed: str = ""
+    benchmark: tuple[str, ...] = ()
+    splits_cache: bool = False
 
     def kv_word(self, dtype: str) -> str:
         """What the engine calls a dtype of the cache."""
         return dict(self.kv)[dtype]
 
 
-def refuse_unsupported(engine: Engine, d: Deployment) -> None:
-    """Refuse chips, ways of tensor parallelism and dtypes that the engine does not have.
+class Checkpoint(NamedTuple):
+    """Where the weights come from: its `name`, whether it is `stored` in the deployment's dtype already, and the share
+    of the layers' matrices that it keeps in 16 bits all the same, `wide`.
+    """
 
-    Raises ``ValueError`` that names the field, the value and what to choose instead.
+    name: str
+    stored: bool
+    wide: float = 0.0
+
+
+class Start(NamedTuple):
+    """What a launch line stands on.
+
+    `d`: the deployment as the engine runs it. `pool`: what it makes of the memory, on each chip of one stage.
+    `longest`, `mean`: of one sequence, and of a running one; 0 if nothing was said. [tokens]
+    """
+
+    d: Deployment
+    checkpoint: Checkpoint
+    pool: KvPool
+    longest: int
+    mean: float
+    stages: int
+    machines: int
+    fewest: int
+
+    @property
+    def held(self) -> int:
+        """Sequences of the mean length in the pool."""
+        return int(self.pool.tokens // self.mean) if self.mean else 0
+
+    @property
+    def weights(self) -> float:
+        """Bytes of the weights as loaded, once. [B]"""
+        return weights_on_chip(replace(self.d, chips=1), wide=self.checkpoint.wide)
+
+    def step(self, batch: float) -> float:
+        """The least that a decode step of the mean length takes. [s]
+
+        A token visits all stages; while one of them works on a part of the batch, the others have theirs.
+        """
+        return self.stages * float(decode_step(self.timed, batch / self.stages, self.mean).total)
+
+    @property
+    def timed(self) -> Deployment:
+        """One stage, with its share of the head."""
+        one = stage_of(self.d, self.stages)
+        return replace(one, model=replace(one.model, vocab=max(1, one.model.vocab // self.stages)))
+
+
+def start_of(
+    engine: Engine,
+    d: Deployment,
+    pool_of: Callable[[Deployment, Checkpoint], KvPool],
+    *,
+    model_path: str | None,
+    quantized: bool = False,
+    context: int | None,
+    mean: float | None,
+    stages: int = 1,
+    head: str | None = None,
+    whole_window: bool = False,
+    knob: str = "",
+) -> Start:
+    """The deployment as `engine` starts it.
+
+    `pool_of`: the engine's own rule, for the chips of one stage. `knob`: the argument that gives it more memory.
+    `whole_window`: whether one sequence of the longest length has to fit.
+
+    Raises ``ValueError`` that says what to change if the engine would not start.
+    """
+    refuse_unsupported(engine, d, stages, head)
+    run = as_run(engine, replace(d, chips=whole("chips", d.chips)))
+    checkpoint = checkpoint_of(engine, run, model_path, quantized=flag("quantized", quantized))
+    S = context_in(d, context)
+    need = S or (d.model.context_window if whole_window else 0)
+
+    def pool(chips: int, parts: int) -> KvPool:
+        return pool_of(stage_of(replace(run, chips=chips), parts), checkpoint)
+
+    if (made := pool(run.chips, stages)).tokens < max(1, need):
+        raise _too_little(engine, run, checkpoint, pool, stages, need, knob)
+    enough = (n * stages for n in sizes(d) if pool(n * stages, stages).tokens >= max(1, need))
+    return Start(run, checkpoint, made, S, _mean_in(mean, S, need), stages, machines(run), next(enough, run.chips))
+
+
+def share_of(d: Deployment) -> float:
+    """The deployment's share of the memory, `usable`.
+
+    Raises ``ValueError`` for anything but a deployment with a single one.
     """
     if not isinstance(d, Deployment):
         raise ValueError(f"d must be a Deployment record, not {shown(d)}.")
     if getattr(d.usable, "ndim", 0):
         raise ValueError(f"usable must be a single share for a launch command, not {shown(d.usable)}.")
-    _refuse_chips(engine, d)
+    return float(d.usable)
+
+
+def as_run(engine: Engine, d: Deployment) -> Deployment:
+    """The same deployment as engines load and multiply it, whatever convention its numbers are given in."""
+    compute = "fp8" if d.weights == "fp8" and "fp8" in d.chip.flops else d.compute
+    split = d.kv_split if engine.splits_cache else "heads"
+    return replace(d, compute=compute, params="streamed", layout="loaded", kv_split=split)
+
+
+def _too_little(
+    engine: Engine,
+    d: Deployment,
+    checkpoint: Checkpoint,
+    pool: Callable[[int, int], KvPool],
+    stages: int,
+    need: int,
+    knob: str,
+) -> ValueError:
+    """The refusal of weights, or of one sequence, that the memory does not hold, with the way out."""
+    made, M = pool(d.chips, stages), d.chip.device_memory
+    enough = [n * stages for n in sizes(d) if pool(n * stages, stages).tokens >= max(1, need)]
+    change = f"use {enough[0]} chips" if enough else "store the weights in fewer bytes, or take chips with more memory"
+    if not enough and engine.stages:
+        full = max(sizes(d))
+        more = [s for s in (2, 4, 8) if s > stages and pool(full * s, s).tokens >= max(1, need)]
+        change = f"use {full * more[0]} chips in {more[0]} stages, one after the other" if more else change
+    least = made.minimum_fraction + need * made.token_bytes / M
+    if knob and made.fraction < least < 0.95:  # beyond, activations and graphs find no room beside weights and cache
+        change += f", or raise {knob} above {math.ceil(least * 100) / 100:g}"
+    cache = f" and one sequence of {need:,} tokens" if need else ""
+    weights = gb(weights_on_chip(replace(d, chips=1), wide=checkpoint.wide))
+    share = "" if math.isnan(made.fraction) else f" at {made.fraction:.3g} of the memory"
+    return ValueError(
+        f"chips must be more than {d.chips}: {weights} of weights as loaded{cache} do not fit into what {engine.name} "
+        f"has for them on {d.chips} {d.chip.name}{share}; {change}."
+    )
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def refuse_unsupported(engine: Engine, d: Deployment, stages: int = 1, head: str | None = None) -> None:
+    """Refuse chips, ways of parallelism and dtypes that the engine does not have.
+
+    Raises ``ValueError`` that names the field, the value and what to choose instead.
+    """
+    share_of(d)
+    _refuse_chips(engine, d, whole("stages", stages), head)
     _refuse_dtypes(engine, d)
 
 
-def _refuse_chips(engine: Engine, d: Deployment) -> None:
+def _refuse_chips(engine: Engine, d: Deployment, stages: int, head: str | None) -> None:
     chip, model = d.chip, d.model
     if chip.vendor not in engine.vendors:
         kind = f"a GPU of {_or(engine.vendors)}"
         raise ValueError(f"chip must be {kind} for {engine.name}, such as H100 SXM, not {chip.name}.")
-    N, allowed = whole("chips", d.chips), sizes(d)
+    N = whole("chips", d.chips)
+    if stages > 1 and not engine.stages:
+        raise ValueError(f"stages must be 1 for {engine.name}, whose pipeline stages are not built here, not {stages}.")
+    allowed = [n * stages for n in sizes(d)]
+    if head is not None and engine.stages:  # several machines: tensor parallelism may go across them, too
+        allowed = [n * stages for n in range(1, model.q_heads + 1) if _splits(d, n)]
     if N not in allowed:
+        across = "; over several machines give stages, and head, the address of the first" if engine.stages else ""
         raise ValueError(
             f"chips must be one of {', '.join(map(str, allowed))}, not {N}: tensor parallelism shares out the "
             f"{model.q_heads} query heads and {model.kv_heads} KV heads of {model.name} evenly, "
-            f"in one machine of at most {_machine(d)} {chip.name}."
+            f"in one machine of at most {_machine(d)} {chip.name}{across}."
+        )
+    if machines(d) > 1 and head is None:
+        raise ValueError(
+            f"head must be given for {N} {chip.name} in {machines(d)} machines: the address and port of the first, "
+            f"such as 10.0.0.1:20000, at which the others find it."
         )
 
 
@@ -120,6 +274,17 @@ def sizes(d: Deployment) -> list[int]:
     return [n for n in parallel_sizes(d.model, d.chip) if n <= _machine(d)]
 
 
+def machines(d: Deployment) -> int:
+    """Machines that the chips of the deployment fill."""
+    return math.ceil(whole("chips", d.chips) / _machine(d))
+
+
+def _splits(d: Deployment, ways: int) -> bool:
+    m = d.model
+    heads = m.q_heads % ways == 0 and (m.kv_heads % ways == 0 or ways % m.kv_heads == 0)
+    return heads and m.d_ff % ways == 0
+
+
 def _machine(d: Deployment) -> int:
     return min(d.chip.fast_domain, d.chip.machine)
 
@@ -131,30 +296,6 @@ def _or(words: tuple[str, ...]) -> str:
 def model_dtype(d: Deployment) -> str:
     """The 16-bit dtype that activations, and by default the cache, are in."""
     return "fp16" if "fp16" in (d.weights, d.compute) else "bf16"
-
-
-def sized(d: Deployment, share: float, context: int | None, *, knob: str = "") -> Deployment:
-    """The deployment as the engine fills it: `share` of each chip's memory, no KV head split between chips.
-
-    Raises ``ValueError`` if the weights, and one sequence of `context` tokens if given, do not fit; it says on how many
-    chips they would, or names the `knob` to turn.
-    """
-    as_run = replace(d, chips=whole("chips", d.chips), usable=share, kv_split="heads")
-    S = context_in(d, context)
-    if bool(fits(as_run, 1, S)) and cache_budget(as_run) > 0:
-        return as_run
-    enough = [
-        n for n in sizes(d) if fits(replace(as_run, chips=n), 1, S) and cache_budget(replace(as_run, chips=n)) > 0
-    ]
-    change = f"use {enough[0]} chips" if enough else "store the weights in fewer bytes, or take chips with more memory"
-    least = (weight_bytes(d) + d.model.kv_bytes_per_token(d.kv) * S) / (d.chips * d.chip.memory)
-    if knob and least < 0.95:  # beyond, activations and graphs find no room beside weights and cache
-        change += f", or raise {knob} above {math.ceil(least * 100) / 100:g}"
-    cache = f" and one sequence of {S:,} tokens" if S else ""
-    raise ValueError(
-        f"chips must be more than {d.chips}: {gb(weight_bytes(d))} of weights{cache} do not fit into the "
-        f"{gb(as_run.memory)} that {d.chips} {d.chip.name} have for them at {share:g} of the memory; {change}."
-    )
 
 
 def context_in(d: Deployment, context: int | None) -> int:
@@ -173,70 +314,31 @@ def context_in(d: Deployment, context: int | None) -> int:
     return S
 
 
+def _mean_in(mean: float | None, context: int, longest: int) -> float:
+    """`mean`, or the longest length that was given; 0 where nothing was."""
+    if mean is None:
+        return float(context)
+    S = float(positive("mean", mean))
+    if longest and S > longest:
+        raise ValueError(f"mean must be at most {longest:,} tokens, the longest of a sequence, not {shown(mean)}.")
+    return S
+
+
 def copies(d: Deployment, replicas: int) -> int:
     """`replicas` as a whole number that one machine holds.
 
     Raises ``ValueError`` if it does not.
     """
-    R, most = whole("replicas", replicas), _machine(d) // d.chips
-    if R > most:
-        raise ValueError(
-            f"replicas must be at most {most} with {d.chips} chips each on one machine, not {R}: start more machines, "
-            f"each with this command, and put a router in front."
-        )
-    return R
+    R, most = whole("replicas", replicas), max(1, _machine(d) // d.chips)
+    if R <= most:
+        return R
+    raise ValueError(
+        f"replicas must be at most {most} with {d.chips} chips each on one machine, not {R}: start more machines, "
+        f"each with this command, and put a router in front."
+    )
 
 
-class Cap(NamedTuple):
-    """How many sequences to run at once, and why so many."""
-
-    sequences: int
-    why: str
-
-
-def running_cap(d: Deployment, context: int | None, max_running: int | None, max_step: float | None) -> Cap | None:
-    """The cap on running sequences of `context` tokens: memory, the critical batch or the step limit, the least.
-
-    `max_running`: one's own cap, which goes first; the reason then says what would bind. `max_step` [s].
-
-    Raises ``ValueError`` for a step limit that no batch meets, or one without a context to apply to.
-    """
-    if max_step is not None:
-        positive("max_step", max_step)
-        if context is None:
-            raise ValueError("context must be given with max_step: how long a step takes depends on it.")
-    if context is None:
-        return None if max_running is None else Cap(whole("max_running", max_running), "as asked for")
-    S = context_in(d, context)
-    held = int(max_batch(d, S))
-    room = f"Memory holds {held:,} sequences of {S:,} tokens"
-    if max_running is not None:
-        B = whole("max_running", max_running)
-        return Cap(B, f"as asked for. {room}{', so at that length the rest wait or are evicted' if B > held else ''}")
-    return _useful_cap(d, S, math.inf if max_step is None else max_step)
-
-
-def _useful_cap(d: Deployment, context: int, limit: float) -> Cap:
-    """The best batch of `context` tokens within a step limit [s], and what sets it: memory, arithmetic or the limit."""
-    S = context
-    B, held = int(best_batch(d, S, max_step=limit)), int(max_batch(d, S))
-    # A critical batch of 250 that is computed as 250.00000000000003 is not 251.
-    balanced = int(full_batch(d))
-    if B < 1:
-        shortest = math.ceil(float(decode_step(d, 1, S).total) / ms * 100) / 100
-        raise ValueError(
-            f"max_step must be at least {shortest:g} ms, the step of one sequence of {S:,} tokens on {d.chips} "
-            f"{d.chip.name}, not {in_ms(limit)}: use more chips, or store the weights in fewer bytes."
-        )
-    if B == held:
-        fill = f"{held:,} sequences of {S:,} tokens fill the {gb(cache_budget(d))} that the weights leave to the cache"
-        return Cap(B, f"{fill}{f'. Arithmetic takes over at {balanced:,}' if balanced > held else ''}")
-    room = f"Memory holds {held:,} sequences of {S:,} tokens"
-    if B < balanced:
-        took = f"a step of {B:,} sequences of {S:,} tokens takes {in_ms(decode_step(d, B, S).total)} at the least"
-        return Cap(B, f"{took}, one more would pass the limit of {in_ms(limit)}. {room}")
-    why = "from here on arithmetic takes longer than reading the weights, so more would only lengthen the step"
-    return Cap(B, f"{why}. {room}")
+# Words ----------------------------------------------------------------------------------------------------------------
 
 
 def in_ms(seconds: float) -> str:
@@ -244,42 +346,54 @@ def in_ms(seconds: float) -> str:
     return f"{seconds / ms:.3g} ms"
 
 
-def plain_text(name: str, value: str) -> str:
-    """`value` unchanged if a shell can be given it: text, not empty, without control characters.
-
-    Raises ``ValueError`` that names the argument, the value given and what is allowed.
-    """
-    if isinstance(value, str) and value and value.isprintable():
-        return value
-    raise ValueError(f"{name} must be text without line breaks or other control characters, not {shown(value)}.")
-
-
-def path_in(name: str, value: str) -> str:
-    """`value` unchanged if it can be given to a program as a path.
-
-    Raises ``ValueError`` for control characters, and for a leading hyphen.
-    """
-    if plain_text(name, value).startswith("-"):
-        raise ValueError(f"{name} must not start with a hyphen, which a program reads as a flag, not {shown(value)}.")
-    return value
-
-
-def checkpoint_of(d: Deployment, model_path: str | None, *, quantized: bool) -> str:
-    """Where the weights come from: `model_path`, or the published checkpoint of a catalogue model.
-
-    Raises ``ValueError`` if a path is needed and none was given.
-    """
-    if model_path is not None:
-        return path_in("model_path", model_path)
-    if d.weights in ("int8", "int4", "fp4") or quantized:
-        raise ValueError(
-            f"model_path must name a checkpoint stored in {d.weights}: engines do not make one from bf16 while loading."
-        )
-    if d.model.name not in _CHECKPOINTS:
-        raise ValueError(f"model_path must be given for {d.model.name}, whose published checkpoint is not listed here.")
-    return _CHECKPOINTS[d.model.name]
-
-
 def gb(size: float) -> str:
     """Bytes in decimal gigabytes, for a reason."""
     return f"{size / GB:,.0f} GB" if size >= 99.5 * GB else f"{size / GB:.3g} GB"
+
+
+def plain_text(name: str, value: Any) -> str:
+    """`value`, a text or a path, as text, if a shell can be given it: not empty, without control characters.
+
+    Raises ``ValueError`` that names the argument, the value given and what is allowed.
+    """
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(text, str) and text and text.isprintable():
+        return text
+    raise ValueError(f"{name} must be text without line breaks or other control characters, not {shown(value)}.")
+
+
+def no_flag(name: str, value: Any) -> str:
+    """`value` as text, if a program does not read it as one of its flags.
+
+    Raises ``ValueError`` for one that starts with a hyphen, and for control characters.
+    """
+    text = plain_text(name, value)
+    if text.startswith("-"):
+        raise ValueError(f"{name} must not start with a hyphen, which a program reads as a flag, not {shown(text)}.")
+    return text
+
+
+def checkpoint_of(engine: Engine, d: Deployment, model_path: str | None, *, quantized: bool = False) -> Checkpoint:
+    """Where the weights come from: `model_path`, or the published checkpoint of the model in the deployment's dtype.
+
+    Weights in FP8 can also be made from the published bf16 ones while loading.
+
+    Raises ``ValueError`` if a path is needed and none was given.
+    """
+    plain = d.weights in ("bf16", "fp16")
+    if model_path is not None:
+        return Checkpoint(no_flag("model_path", model_path), plain or quantized or d.weights != "fp8")
+    published, m = d.model.checkpoints, d.model
+    name = published.get("bf16" if plain else d.weights, "")
+    name = _IN_ANOTHER_FORMAT[name] if name in engine.unread else name
+    if name:
+        wide = m.attention_params + _WIDE_LAYERS[name] * m.mlp_params / m.layers if name in _WIDE_LAYERS else 0.0
+        return Checkpoint(name, True, wide / (m.attention_params + m.mlp_params))
+    if d.weights == "fp8" and "bf16" in published and not quantized:
+        return Checkpoint(published["bf16"], False)
+    if published and not plain:
+        raise ValueError(
+            f"model_path must name a checkpoint stored in {d.weights}: none is listed here for {m.name}, and engines "
+            "do not make one from bf16 while loading."
+        )
+    raise ValueError(f"model_path must be given for {m.name}, whose published checkpoint is not listed here.")

@@ -1,29 +1,53 @@
-"""SGLang: the launch command and the pool of the KV cache."""
+"""SGLang: the launch commands, the pool of the KV cache, and the benchmark."""
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
-from scaling._array import Array, floor, minimum
-from scaling._checks import flag, nonnegative, positive, share, shown, whole
+from scaling._array import Array
+from scaling._checks import flag, positive, share, shown, whole
 from scaling.deployment import Deployment
-from scaling.engines.command import Command, Flag, command_of, memory_share
-from scaling.engines.pool import KvPool, around_loading, filled, pool_from_bytes
-from scaling.engines.rules import Engine, checkpoint_of, context_in, gb, in_ms, refuse_unsupported, running_cap, sized
+from scaling.engines.command import (
+    Command,
+    CrossCheck,
+    Flag,
+    address_of,
+    command_of,
+    cross_check,
+    expectation,
+    machine_flags,
+    memory_share,
+    running_cap,
+)
+from scaling.engines.pool import KvPool, free_memory, sglang_pool as kv_pool, weights_on_chip
+from scaling.engines.rules import (
+    Engine,
+    Start,
+    gb,
+    in_ms,
+    no_flag,
+    share_of,
+    start_of,
+)
 from scaling.latency import prefill_time
-from scaling.units import MiB
+from scaling.units import GiB, MiB
 
 SGLANG = Engine(
     name="SGLang",
     version="0.5.23",
     date="2026-10-30",
-    program=("python", "-m", "sglang.launch_server"),
+    program=("sglang", "serve"),
+    host="127.0.0.1",
     port=30_000,
     weights=("bf16", "fp16", "fp8", "int8", "int4", "fp4"),
     kv=(("bf16", "bf16"), ("fp8", "fp8_e4m3"), ("fp4", "nvfp4")),
     kv_words="auto, bf16, bfloat16, fp8_e4m3, fp8_e5m2, mxfp8, nvfp4 and fp4_mx_block16",
-    online="fp8",
     kv_hint=" Choose kv='fp8' for fp8_e4m3, one byte a number.",
+    online="fp8",
+    # Meta's own is in the format of FBGEMM, which no file of SGLang 0.5.23 names.
+    unread=("meta-llama/Llama-3.1-405B-Instruct-FP8",),
     ways="--tp-size",
+    stages="--pp-size",
     replicas="--dp-size",
     cache="--kv-cache-dtype",
     memory="--mem-fraction-static",
@@ -33,6 +57,22 @@ SGLANG = Engine(
     graphs="--cuda-graph-max-bs-decode covers the batch",
     prefix="--disable-radix-cache is not set",
     mixed="a smaller --chunked-prefill-size together with --enable-mixed-chunk",
+    # Without the last two, lengths are drawn from one token up.
+    benchmark=(*"python -m sglang.benchmark.serving --backend sglang".split(), "--random-range-ratio", "1"),
+)
+
+# What SGLang refuses at its start, by file and line of 0.5.23.
+CROSS_CHECKS = (
+    CrossCheck(
+        "srt/arg_groups/validation_hook.py line 179",
+        lambda f: f["ways"] * f["stages"] % f["machines"] == 0,
+        "machines must share the {stages} stages of {ways} ways evenly, not {machines}",
+    ),
+    CrossCheck(
+        "srt/arg_groups/validation_hook.py line 199",
+        lambda f: f["replicas"] == 1 or f["machines"] == 1,
+        "replicas must be 1 over {machines} machines, not {replicas}",
+    ),
 )
 
 
@@ -41,12 +81,16 @@ def launch_command(
     *,
     model_path: str | None = None,
     context: int | None = None,
+    mean: float | None = None,
     max_running: int | None = None,
     max_step: float | None = None,
     mem_fraction_static: float | None = None,
     chunked_prefill: int | None = None,
     mixed_chunk: bool = False,
     replicas: int = 1,
+    stages: int = 1,
+    head: str | None = None,
+    rank: int = 0,
     metrics: bool = True,
     host: str | None = None,
     port: int | None = None,
@@ -55,77 +99,109 @@ def launch_command(
 ) -> Command:
     """The command that starts SGLang on this deployment, with a reason for each flag. Defaults are not written.
 
-    `context`: tokens that a sequence may grow to; the cap on running sequences follows from it. [tokens]
+    `model_path`: of the checkpoint; the published one of the deployment's dtype if not given.
+    `context`: tokens that the longest sequence may grow to. [tokens]
+    `mean`: tokens that a running sequence has on average, for what to expect; `context` if not given. [tokens]
     `max_running`: a cap of one's own. [sequences]
-    `max_step`: longest decode step allowed, the TPOT limit. [s]
+    `max_step`: longest decode step promised, TPOT; the cap that keeps it follows. [s]
     `mem_fraction_static`: share of the free memory for weights and cache; the deployment's `usable` if that is below 1,
     else SGLang's own choice. [-]
     `chunked_prefill`: of one prefill chunk. [tokens]
     `mixed_chunk`: whether decode steps share a batch with prefill chunks.
     `replicas`: full copies side by side.
+    `stages`: of a pipeline that shares the chips.
+    `head`, `rank`: with several machines, the first one's address and port, and which one this command is for, from 0.
     `metrics`: whether to have the page ``/metrics``.
     `quantized`: the checkpoint at `model_path` is stored in the deployment's weight dtype already.
-    `role`: "prefill" or "decode" of a pair of servers.
+    `role`: "prefill" or "decode" of a pair of servers; see `disaggregated`.
 
     Raises ``ValueError`` that says what to change if SGLang would not start with this deployment.
     Source: SGLang 0.5.23; tests/data/engine_flags.json.
     """
-    refuse_unsupported(SGLANG, d)
-    path = checkpoint_of(d, model_path, quantized=flag("quantized", quantized))
-    fraction = _fraction(d, mem_fraction_static, chunked_prefill)
-    run, S = sized(d, fraction, context, knob="mem_fraction_static"), context_in(d, context)
-    cap = running_cap(run, context, max_running, max_step)
-    last = [] if chunked_prefill is None else [_chunk(d, whole("chunked_prefill", chunked_prefill), S, mixed_chunk)]
-    if flag("mixed_chunk", mixed_chunk):
-        last.append(
-            Flag("--enable-mixed-chunk", None, "decode steps share a batch with prefill chunks, off by default")
+    asked = _fraction_in(d, mem_fraction_static)
+
+    def start(cap: int | None) -> Start:
+        known: dict[str, Any] = {"mem_fraction_static": asked, "chunked_prefill": chunked_prefill}
+        known |= {"role": role, "stages": stages, "max_running": cap}
+        return start_of(
+            SGLANG,
+            d,
+            lambda one, c: expected_pool(one, wide=c.wide, **known),
+            model_path=model_path,
+            quantized=quantized,
+            context=context,
+            mean=mean,
+            stages=stages,
+            head=head,
+            knob="mem_fraction_static",
         )
-    if role is not None:
-        last.append(_role(d, role, S))
-    if flag("metrics", metrics):
-        last.append(Flag("--enable-metrics", None, "the page /metrics for Prometheus, off by default"))
-    chosen = mem_fraction_static is not None or d.usable < 1
-    left = f"left alone, SGLang takes a memory fraction of about {fraction:.3g}, with which the numbers reckon"
-    pair = "the other server and a router in front have to be started too, each server on a machine of its own"
+
+    found = start(max_running)
+    cap = running_cap(found, max_running, max_step)
+    if cap and max_running is None:
+        found = start(cap.sequences)  # a smaller batch needs smaller graphs, so the pool is larger
+    flags = {"ways": found.d.chips // found.stages, "stages": found.stages, "machines": found.machines}
+    cross_check(SGLANG, CROSS_CHECKS, {**flags, "replicas": whole("replicas", replicas)})
+    fraction = float(found.pool.fraction)
+    left = f"left alone, SGLang takes a memory fraction of about {fraction:.3g}, from which the numbers follow"
     return command_of(
         SGLANG,
-        run,
-        first=[Flag("--model-path", path)],
-        memory=[memory_share(SGLANG, fraction, run)] if chosen else [],
-        longest=S,
+        found,
+        first=[Flag("--model-path", found.checkpoint.name)],
+        memory=[*_across(found, head, rank), *([] if asked is None else [memory_share(SGLANG, fraction, found)])],
+        longest=found.longest,
         cap=None if role == "prefill" else cap,
-        last=last,
+        last=[
+            *([] if chunked_prefill is None else [_chunk(found, chunked_prefill, mixed_chunk)]),
+            *([Flag("--enable-mixed-chunk", None, _MIXED)] if flag("mixed_chunk", mixed_chunk) else []),
+            *([] if role is None else [_role(found, role)]),
+            *([Flag("--enable-metrics", None, _METRICS)] if flag("metrics", metrics) else []),
+        ],
         replicas=replicas,
-        quantized=quantized,
         host=host,
         port=port,
-        notes=[*([] if chosen else [left]), *([pair] if role is not None else [])],
+        notes=[
+            *([left] if asked is None else []),
+            *([] if role == "prefill" else expectation(found, cap.sequences if cap else None)),
+        ],
     )
 
 
-def _fraction(d: Deployment, asked: float | None, chunk: int | None) -> float:
-    """The share of the free memory for weights and pool: as asked, the deployment's, or SGLang's own."""
+_MIXED = "decode steps share a batch with prefill chunks, off by default"
+_METRICS = "the page /metrics for Prometheus, off by default"
+
+
+def _fraction_in(d: Deployment, asked: float | None) -> float | None:
+    """The share of the free memory for weights and pool: as asked, the deployment's, or None for SGLang's own."""
+    usable = share_of(d)
     if asked is not None:
         if share("mem_fraction_static", asked) < 1:
             return float(asked)
         raise ValueError("mem_fraction_static must be below 1, not 1: activations and CUDA graphs need room too.")
-    return d.usable if d.usable < 1 else float(default_mem_fraction(d, chunked_prefill=chunk))
+    return usable if usable < 1 else None
 
 
-def _role(d: Deployment, role: str, context: int) -> Flag:
-    moved = gb(d.model.kv_bytes_per_token(d.kv) * (context or d.model.context_window))
+def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
+    """The flags of several machines."""
+    if not (machines := machine_flags(start, rank)):
+        return []
+    why = "of the machine with rank 0, where the others find it"
+    return [*machines, Flag("--dist-init-addr", ":".join(address_of(head)), why)]
+
+
+def _role(start: Start, role: str) -> Flag:
+    moved = gb(start.d.model.kv_bytes_per_token(start.d.kv) * (start.longest or start.d.model.context_window))
     why = {
         "prefill": f"reads prompts and sends their cache on, up to {moved} for each",
         "decode": f"takes finished prompts over, up to {moved} of cache for each, and decodes them",
     }
-    if role not in why:
-        raise ValueError(f"role must be prefill or decode, not {shown(role)}.")
     return Flag("--disaggregation-mode", role, why[role])
 
 
-def _chunk(d: Deployment, chunk: int, context: int, mixed: bool) -> Flag:
+def _chunk(start: Start, asked: int, mixed: bool) -> Flag:
+    d, chunk = start.d, whole("chunked_prefill", asked)
     takes = f"a chunk takes {in_ms(prefill_time(d, chunk))} at the least"
-    longest = context or d.model.context_window
+    longest = start.longest or d.model.context_window
     if chunk >= longest:
         why = f"no prompt is longer than {longest:,} tokens, so none is split"
     elif mixed:
@@ -137,18 +213,27 @@ def _chunk(d: Deployment, chunk: int, context: int, mixed: bool) -> Flag:
     return Flag(SGLANG.chunk, str(chunk), why)
 
 
+TRANSFERS = ("mooncake", "nixl", "mooncake_tcp")
+
+
 def disaggregated(
     prefill: Deployment,
     decode: Deployment,
     *,
     context: int,
+    hosts: tuple[str, str] = ("prefill", "decode"),
+    transfer: str = "mooncake",
+    ib_device: str | None = None,
     max_running: int | None = None,
     max_step: float | None = None,
     **both: Any,
-) -> tuple[Command, Command]:
-    """The commands of a prefill server and of a decode server, each for a machine of its own.
+) -> tuple[Command, Command, Command]:
+    """The commands of a prefill server, of a decode server and of the router in front, each for a machine of its own.
 
-    `max_running` and `max_step` are for the decode server; `both`: further arguments of `launch_command`, for each.
+    `hosts`: names or addresses at which the router finds the two servers.
+    `transfer`: how the cache travels: mooncake or nixl over RDMA, mooncake_tcp over plain Ethernet.
+    `ib_device`: the network cards to use, such as mlx5_0; the transfer's own choice if not given.
+    `max_running`, `max_step`: for the decode server. `both`: further arguments of `launch_command`, for each server.
 
     Raises ``ValueError`` if the two do not hold the same model in the same dtypes, or for what either refuses.
     Source: SGLang 0.5.23; tests/data/engine_flags.json.
@@ -158,11 +243,44 @@ def disaggregated(
         if one != other:
             said = " and ".join(str(getattr(value, "name", value)) for value in (one, other))
             raise ValueError(f"{field} must be the same on both servers, not {said}.")
-    return (
-        launch_command(prefill, context=context, role="prefill", **both),
-        launch_command(decode, context=context, role="decode", max_running=max_running, max_step=max_step, **both),
+    if transfer not in TRANSFERS:
+        raise ValueError(f"transfer must be one of {', '.join(TRANSFERS)}, not {shown(transfer)}.")
+    both = {"host": "0.0.0.0", "context": context, **both}  # the router comes from another machine
+    travels = "how the cache travels, mooncake by default"
+    more = [] if transfer == TRANSFERS[0] else [Flag("--disaggregation-transfer-backend", transfer, travels)]
+    if ib_device is not None:
+        more.append(
+            Flag("--disaggregation-ib-device", no_flag("ib_device", ib_device), "the network cards that it uses")
+        )
+    servers = (
+        launch_command(prefill, role="prefill", **both),
+        launch_command(decode, role="decode", max_running=max_running, max_step=max_step, **both),
+    )
+    first, second = (replace(server, options=(*server.options, *more)) for server in servers)
+    port = both.get("port") or SGLANG.port
+    return first, second, _router([f"http://{no_flag('hosts', host)}:{port}" for host in hosts])
+
+
+def _router(addresses: list[str]) -> Command:
+    return Command(
+        engine="SGLang's router",
+        version="as of SGLang 0.5.23",
+        date=SGLANG.date,
+        program=("python", "-m", "sglang_router.launch_router"),
+        options=(
+            Flag(
+                "--pd-disaggregation", None, "each request goes to a prefill server first and then to a decode server"
+            ),
+            Flag("--prefill", addresses[0]),
+            Flag("--decode", addresses[1]),
+            Flag("--host", "0.0.0.0", "the address to listen on"),
+            Flag("--port", "8000"),
+        ),
+        notes=("a package of its own: pip install sglang-router",),
     )
 
+
+# The pool -------------------------------------------------------------------------------------------------------------
 
 # SGLang's own choices by the memory of a GPU below which they hold [MiB]: tokens of a prefill chunk, largest decode
 # batch that is recorded in a graph below 4 ways, and from 4 ways on.
@@ -173,7 +291,14 @@ _BY_MEMORY = (
     (163_840, 8192, 256, 512),
     (inf, 16_384, 512, 512),
 )
-_PREFILL_GRAPHS = 58
+# Token counts of a prefill that are recorded in a graph, up to the chunk, and then every 512.
+_PREFILL_GRAPHS = (
+    *(*range(4, 33, 4), *range(48, 257, 16), *range(288, 513, 32)),
+    *(*range(576, 1025, 64), *range(1280, 4097, 256)),
+)
+# More than the weights goes when a model is loaded: five start-up logs show 0.06 to 0.21 GiB on one GPU, and 0.28 with
+# four ways of tensor parallelism, which is the only such log.
+_BUFFERS = {False: 0.135 * GiB, True: 0.28 * GiB}
 
 
 def default_chunk(d: Deployment) -> int:
@@ -184,63 +309,70 @@ def default_chunk(d: Deployment) -> int:
     return next(chunk for below, chunk, _, _ in _BY_MEMORY if d.chip.device_memory / MiB < below)
 
 
-def default_mem_fraction(d: Deployment, *, chunked_prefill: float | None = None) -> float:
+def default_mem_fraction(
+    d: Deployment,
+    *,
+    chunked_prefill: float | None = None,
+    max_running: int | None = None,
+    role: str | None = None,
+    stages: int = 1,
+) -> float:
     """SGLang's own choice of ``--mem-fraction-static``, as an estimate. [-]
 
-    What it keeps back, in MiB: ``512 + 1.5 max(chunk, 2048) + 128 N + 2 graph batch + 8 graphs``, at least 10240 above
+    What it keeps back, in MiB: ``512 + 1.5 max(tokens, 2048) + 128 N + 2 graph batch + 8 graphs``, at least 10240 above
     60 GiB. The constants move between releases, and other features keep back more: pass the fraction where it is known.
 
-    Raises ``ValueError`` for a chunk that is not above 0.
-    Source: SGLang 0.5.23, automatic setting of the fraction.
+    `chunked_prefill`: of one prefill chunk; in place of it a decode server counts its running requests. [tokens]
+    `max_running`: the cap, if one is set: no larger decode batch is then recorded in a graph. [sequences]
+    `role`: "prefill" records no decode steps, "decode" no prefills.
+    `stages`: of a pipeline, N counting the chips of all of them; with more than one no prefill is recorded.
+
+    Raises ``ValueError`` for a number that is not above 0, or another role.
+    Source: SGLang 0.5.23, srt/arg_groups/memory_hook.py, lines 62 to 388.
     """
+    if role not in (None, "prefill", "decode"):
+        raise ValueError(f"role must be prefill or decode, not {shown(role)}.")
     N, memory = whole("chips", d.chips), d.chip.device_memory / MiB
     _, usual, few, many = next(row for row in _BY_MEMORY if memory < row[0])
     chunk = usual if chunked_prefill is None else positive("chunked_prefill", chunked_prefill)
-    reserve = 512 + 1.5 * max(chunk, 2048) + 128 * N + 2 * (few if N < 4 else many) + 8 * _PREFILL_GRAPHS
+    batch = few if N < 4 else many
+    running = batch if max_running is None else whole("max_running", max_running)
+    recorded = min(batch, running)
+    tokens = (recorded if max_running is None else running) if role == "decode" else chunk
+    graphs = 0 if role == "decode" or stages > 1 else _prefill_graphs(chunk)
+    reserve = 512 + 1.5 * max(tokens, 2048) + 128 * N * stages + 8 * graphs
+    reserve += 0 if role == "prefill" else 2 * recorded
     if memory > 60 * 1024:
         reserve = max(reserve, 10_240)
     return max(0.0, round((memory - reserve) / memory, 3))
 
 
-def sglang_pool(
+def _prefill_graphs(chunk: float) -> float:
+    return float(sum(tokens <= chunk for tokens in _PREFILL_GRAPHS) + max(0.0, (chunk - 4096) // 512))
+
+
+def expected_pool(
     d: Deployment,
     *,
-    free_before_load: Array = None,
     mem_fraction_static: Array = None,
-    free_after_load: Array = None,
-    weights: Array = None,
-    page_size: int = 1,
-    max_total_tokens: float = inf,
-    context: int | None = None,
-    token_bytes: float | None = None,
+    chunked_prefill: int | None = None,
+    max_running: int | None = None,
+    role: str | None = None,
+    stages: int = 1,
+    wide: float = 0.0,
 ) -> KvPool:
-    """Tokens in SGLang's pool, which is what loading left, less the share of the free memory that is to stay. [tokens]
+    """The pool that SGLang will make, before a log tells: `kv_pool` with an estimate of what a log would state.
 
-    ::
-
-        pool = free_after - (1 - m) free_before    tokens = page * floor(pool / (page * token_bytes))
-
-    `free_before_load`, `free_after_load`: free memory around loading, the least of the ranks [B per chip]; if not
-    given, what the device reports (the runtime takes some of it: errs high), and that less `weights`.
-    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
-    `mem_fraction_static`: share m of the memory **free before loading**, for weights and pool; else SGLang's own. [-]
-    `page_size`, `max_total_tokens`: of a page, and of the pool at most. [tokens]
-    `context`: of one request for `concurrency`; the model's window if not given. [tokens per sequence]
-    `token_bytes`: for a cache that `Model` does not describe, such as a latent one. [B/token per chip]
-
-    Leaves out activations, graphs and communication, which take the rest of the memory if it is enough: errs high.
+    `mem_fraction_static`: share of the free memory for weights and pool; SGLang's own choice if not given. [-]
+    `chunked_prefill`, `max_running`, `role`, `stages`: what that choice depends on, see `default_mem_fraction`.
+    `wide`: share of the layers' matrices that the checkpoint keeps in 16 bits. [-]
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: SGLang 0.3.0 to 0.5.23, its code and start-up logs.
     """
-    before, after = around_loading(d, min, free_before_load, free_after_load, weights)
-    known = mem_fraction_static is not None
-    fraction = share("mem_fraction_static", mem_fraction_static) if known else default_mem_fraction(d)
-    pool = pool_from_bytes(
-        d, after - before * (1.0 - fraction), page_size=page_size, context=context, token_bytes=token_bytes
+    own = default_mem_fraction(d, chunked_prefill=chunked_prefill, max_running=max_running, role=role, stages=stages)
+    return kv_pool(
+        d,
+        free_before_load=free_memory(d),
+        mem_fraction_static=own if mem_fraction_static is None else mem_fraction_static,
+        weights=weights_on_chip(d, wide=wide) + _BUFFERS[d.chips > 1],
     )
-    capped = minimum(pool.pages, floor(nonnegative("max_total_tokens", max_total_tokens) / page_size))
-    return filled(d, pool, capped)._replace(fraction=fraction, minimum_fraction=1.0 - after / before)
-
-
-kv_pool = sglang_pool

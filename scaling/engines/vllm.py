@@ -1,14 +1,27 @@
 """vLLM: the launch command and the pool of the KV cache."""
 
-from math import inf
-
-from scaling._array import Array, ceil, maximum, minimum
-from scaling._checks import flag, positive, share, whole
+from scaling._array import Array
+from scaling._checks import share, whole
 from scaling.deployment import Deployment
-from scaling.engines.command import Command, Flag, command_of
-from scaling.engines.pool import KvPool, loaded_weight_bytes, pool_from_bytes, ranks
-from scaling.engines.rules import Engine, checkpoint_of, context_in, gb, refuse_unsupported, running_cap, sized
-from scaling.memory import weight_bytes
+from scaling.engines.command import (
+    Command,
+    CrossCheck,
+    Flag,
+    address_of,
+    command_of,
+    cross_check,
+    expectation,
+    machine_flags,
+    running_cap,
+)
+from scaling.engines.pool import KvPool, chip_token_bytes, vllm_pool as kv_pool, weights_on_chip
+from scaling.engines.rules import (
+    Engine,
+    Start,
+    gb,
+    share_of,
+    start_of,
+)
 from scaling.units import GiB
 
 UTILIZATION = 0.92  # its own default
@@ -31,6 +44,7 @@ VLLM = Engine(
     online="fp8_per_tensor",
     kv_words="auto, bfloat16, fp8_e4m3, fp8_e5m2, int8_per_token_head and others",
     ways="--tensor-parallel-size",
+    stages="--pipeline-parallel-size",
     replicas="--data-parallel-size",
     cache="--kv-cache-dtype",
     memory="--gpu-memory-utilization",
@@ -40,6 +54,8 @@ VLLM = Engine(
     graphs="--enforce-eager is not set",
     prefix="--enable-prefix-caching is on",
     mixed="a smaller --max-num-batched-tokens",
+    benchmark=("vllm", "bench", "serve"),
+    splits_cache=True,
 )
 
 
@@ -55,126 +71,225 @@ def default_step_tokens(d: Deployment) -> int:
     return 8192 if M >= 70 and "fp8" in d.chip.flops else 2048
 
 
+def default_sequences(d: Deployment) -> int:
+    """Sequences that run at once at the most if nobody says otherwise. [sequences]
+
+    Source: vLLM 0.33.0, the server's default of ``--max-num-seqs``.
+    """
+    return 256 if default_step_tokens(d) == 2048 else 1024
+
+
+# What vLLM refuses at its start, by file and line of 0.33.0.
+CROSS_CHECKS = (
+    CrossCheck(
+        "config/scheduler.py line 331",
+        lambda f: f["tokens"] >= f["sequences"],
+        "max_num_batched_tokens must be at least the {sequences} sequences that may run at once, not {tokens}",
+    ),
+    CrossCheck(
+        "engine/arg_utils.py line 2406",
+        lambda f: f["replicas"] * f["stages"] * f["ways"] % f["machines"] == 0,
+        "machines must share the {stages} stages of {ways} ways evenly, not {machines}",
+    ),
+    CrossCheck(
+        "config/model.py line 1576",
+        lambda f: f["split"] == 1 or f["ways"] > f["kv_heads"],
+        "the cache can be split only over more ways than the {kv_heads} KV heads, not over {ways}",
+    ),
+    CrossCheck(
+        "config/model.py line 1586",
+        lambda f: f["split"] <= max(1, f["ways"] // f["kv_heads"]),
+        "the cache must be split into at most the ways over the {kv_heads} KV heads, not into {split} on {ways} ways",
+    ),
+    CrossCheck(
+        "config/model.py line 1596",
+        lambda f: f["heads"] // f["kv_heads"] % f["split"] == 0,
+        "the cache must be split into a divisor of {heads} query heads over {kv_heads} KV heads, not {split}",
+    ),
+)
+
+
 def launch_command(
     d: Deployment,
     *,
     model_path: str | None = None,
     context: int | None = None,
+    mean: float | None = None,
     max_running: int | None = None,
     max_step: float | None = None,
     gpu_memory_utilization: float | None = None,
     max_num_batched_tokens: int | None = None,
     replicas: int = 1,
+    stages: int = 1,
+    head: str | None = None,
+    rank: int = 0,
     host: str | None = None,
     port: int | None = None,
     quantized: bool = False,
 ) -> Command:
     """The command that starts vLLM on this deployment, with a reason for each flag. Defaults are not written.
 
-    `context`: tokens that a sequence may grow to; the cap on running sequences follows from it. [tokens]
+    `model_path`: of the checkpoint; the published one of the deployment's dtype if not given.
+    `context`: tokens that the longest sequence may grow to. [tokens]
+    `mean`: tokens that a running sequence has on average, for what to expect; `context` if not given. [tokens]
     `max_running`: a cap of one's own. [sequences]
-    `max_step`: longest decode step allowed, the TPOT limit. [s]
+    `max_step`: longest decode step promised, TPOT; the cap that keeps it follows. [s]
     `gpu_memory_utilization`: share of a GPU's memory for everything, activations too; the deployment's `usable` leaves
     them out and is not handed on. [-]
     `max_num_batched_tokens`: of one step. [tokens]
     `replicas`: full copies side by side.
+    `stages`: of a pipeline that shares the chips.
+    `head`, `rank`: with several machines, the first one's address and port, and which one this command is for, from 0.
     `quantized`: the checkpoint at `model_path` is stored in the deployment's weight dtype already.
 
     Raises ``ValueError`` that says what to change if vLLM would not start with this deployment.
     Source: vLLM 0.33.0; tests/data/engine_flags.json.
     """
-    refuse_unsupported(VLLM, d)
-    path = checkpoint_of(d, model_path, quantized=flag("quantized", quantized))
+    share_of(d)
     asked = None if gpu_memory_utilization is None else share("gpu_memory_utilization", gpu_memory_utilization)
-    # vLLM does not start if one request of the longest length does not fit.
-    longest = context_in(d, context) or d.model.context_window
-    run = sized(d, min(UTILIZATION if asked is None else asked, d.usable), longest, knob="gpu_memory_utilization")
+
+    def start(sequences: int | None) -> Start:
+        u = UTILIZATION if asked is None else asked
+        return start_of(
+            VLLM,
+            d,
+            lambda one, c: expected_pool(one, gpu_memory_utilization=u, max_num_seqs=sequences, wide=c.wide),
+            model_path=model_path,
+            quantized=quantized,
+            context=context,
+            mean=mean,
+            stages=stages,
+            head=head,
+            whole_window=True,  # vLLM does not start if one request of the longest length does not fit
+            knob="gpu_memory_utilization",
+        )
+
+    found = start(None if max_running is None else whole("max_running", max_running))
+    cap = running_cap(found, max_running, max_step)
+    if cap and max_running is None:
+        found = start(cap.sequences)  # fewer sequences have fewer logits, so the pool is larger
+    sequences, tokens = _batch(d, cap.sequences if cap else None, max_num_batched_tokens)
+    cross_check(VLLM, CROSS_CHECKS, _checked(found, sequences, tokens, replicas))
     return command_of(
         VLLM,
-        run,
-        program=(*VLLM.program, path),
-        memory=[] if asked is None else [_utilization(d, asked)],
-        longest=longest,
-        cap=running_cap(run, context, max_running, max_step),
-        last=[] if max_num_batched_tokens is None else [_step_tokens(d, max_num_batched_tokens)],
+        found,
+        program=(*VLLM.program, found.checkpoint.name),
+        memory=[*_across(found, head, rank), *([] if asked is None else [_utilization(found, asked)])],
+        longest=found.longest or d.model.context_window,
+        cap=cap,
+        last=[] if max_num_batched_tokens is None else [_step_tokens(d, tokens)],
         replicas=replicas,
-        quantized=quantized,
         host=host,
         port=port,
         notes=[
             *(["each token and head has a scale on top of those bytes"] if d.kv in ("int8", "int4") else []),
+            *expectation(found, sequences),
             "chunked prefill, prefix caching and the page /metrics are on by default",
         ],
     )
 
 
-def _utilization(d: Deployment, share: float) -> Flag:
-    each = weight_bytes(d) / d.chips
-    rest = f"{gb(share * d.chip.memory - each)} for activations, CUDA graphs and cache"
+def _batch(d: Deployment, cap: int | None, asked: int | None) -> tuple[int, int]:
+    """Sequences and tokens of a step at the most, as vLLM fills in what is not given."""
+    tokens = default_step_tokens(d) if asked is None else whole("max_num_batched_tokens", asked)
+    return (min(default_sequences(d), tokens) if cap is None else cap), tokens
+
+
+def _checked(start: Start, sequences: int, tokens: int, replicas: int) -> dict[str, int]:
+    """The flags by the names that `CROSS_CHECKS` give them."""
+    d = start.d
+    ways = d.chips // start.stages
+    return {
+        "sequences": sequences,
+        "tokens": tokens,
+        "replicas": whole("replicas", replicas),
+        "stages": start.stages,
+        "ways": ways,
+        "machines": start.machines,
+        "split": _split(d, ways),
+        "heads": d.model.q_heads,
+        "kv_heads": d.model.kv_heads,
+    }
+
+
+def _split(d: Deployment, ways: int) -> int:
+    """Parts of the cache of one KV head, where the deployment spreads the cache over all chips."""
+    return max(1, ways // d.model.kv_heads) if d.kv_split == "even" else 1
+
+
+def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
+    """A cache that is split beyond the KV heads, and the flags of several machines."""
+    d, flags = start.d, []
+    ways = d.chips // start.stages
+    if (parts := _split(d, ways)) > 1:
+        why = f"{ways} ways share {d.model.kv_heads} KV heads: without it each is stored {parts} times"
+        flags.append(Flag("--decode-context-parallel-size", str(parts), why))
+    if machines := machine_flags(start, rank):
+        address, port = address_of(head)
+        flags += [
+            *machines,
+            Flag("--master-addr", address, "of the machine with rank 0"),
+            Flag("--master-port", port, "at which the others find it"),
+        ]
+        if rank:
+            flags.append(Flag("--headless", None, "only the machine with rank 0 answers requests"))
+    return flags
+
+
+def _utilization(start: Start, share: float) -> Flag:
+    each = weights_on_chip(start.d, wide=start.checkpoint.wide)
+    rest = f"{gb(share * start.d.chip.device_memory - each)} for activations, CUDA graphs and cache"
     why = f"of all memory, for everything: {gb(each)} of weights on each GPU and {rest}"
     return Flag(VLLM.memory, f"{share:g}", why)
 
 
-def _step_tokens(d: Deployment, asked: int) -> Flag:
-    tokens = whole("max_num_batched_tokens", asked)
+def _step_tokens(d: Deployment, tokens: int) -> Flag:
     why = "of one step, decode and prefill together, more of them raise the activation peak"
     if tokens == default_step_tokens(d):
         why = f"the default on {d.chip.name} already, {why}"
     return Flag(VLLM.chunk, str(tokens), why)
 
 
-def vllm_pool(
+# Before the pool is made, sampling for as many sequences as may run is warmed up. In what llm-d measured with vLLM
+# 0.11 that is the peak for 0.6, 8 and 32 billion parameters alike, 9.73 times the logits in fp32.
+_LOGITS_COPIES = 9.73
+_NON_TORCH = {False: 0.14 * GiB, True: 0.6 * GiB}  # on one GPU, and with the communicators of tensor parallelism
+# Subtracted since 0.21.0. No log here states it: a guess, the order of what captured graphs take elsewhere.
+_GRAPHS = 0.5 * GiB
+
+
+def activation_peak(d: Deployment, sequences: float) -> float:
+    """What vLLM's profile run finds at its peak beside the weights, an estimate: warming up the sampler. [B per chip]
+
+    So many times the logits of all `sequences`, in fp32. What a long prefill needs is left out, where it is more.
+
+    Source: docs/empirical-vllm-memory-results.md of llm-d-planner, vLLM 0.11.0, 2026.
+    """
+    return _LOGITS_COPIES * 4.0 * sequences * d.model.vocab
+
+
+def expected_pool(
     d: Deployment,
     *,
-    non_torch: Array,
-    activation_peak: Array,
-    graphs: Array = 0.0,
-    total_memory: Array = None,
-    gpu_memory_utilization: Array = 0.92,
-    weights: Array = None,
-    block_size: int = 16,
-    max_model_len: int | None = None,
-    token_bytes: float | None = None,
+    gpu_memory_utilization: Array = UTILIZATION,
+    max_num_seqs: int | None = None,
+    wide: float = 0.0,
 ) -> KvPool:
-    """Tokens in vLLM's pool, which is a share of the whole memory less all that is not cache. [tokens]
+    """The pool that vLLM will make, before a log tells: `kv_pool` with an estimate of what a log would state.
 
-    ::
-
-        pool = u total - weights - activations - graphs - the rest    tokens = page * floor(pool / (page * token_bytes))
-
-    The rank with the least room decides.
-    `total_memory`: of the device, as it reports. [B per chip]
-    `gpu_memory_utilization`: share u of it for **everything**. [-]
-    `weights`: as loaded; `loaded_weight_bytes` if not given. [B per chip]
-    `non_torch`: the rest, NCCL and the driver, 0.1 to 0.6 GiB in the logs, 5.7 GiB with 8 ways on H200. [B per chip]
-    `activation_peak`: profiled at the token budget of a step, 1 to 10 GiB. [B per chip]
-    `graphs`: subtracted since 0.21.0. [B per chip]
-    `block_size`: of a page. [tokens]
-    `max_model_len`: of one request; the model's window if not given. [tokens per sequence]
-
-    Exact for what a start-up log states; what it does not state has to be estimated, which errs both ways.
+    `gpu_memory_utilization`: share of the whole memory for everything. [-]
+    `max_num_seqs`: sequences at once; vLLM's own choice if not given. [sequences]
+    `wide`: share of the layers' matrices that the checkpoint keeps in 16 bits. [-]
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    Source: vLLM 0.6 to 0.33.0, its code and start-up logs.
     """
-    fraction = share("gpu_memory_utilization", gpu_memory_utilization)
-    block = whole("block_size", block_size)
-    window = d.model.context_window if max_model_len is None else whole("max_model_len", max_model_len)
-    given = {
-        "total_memory": d.chip.device_memory if total_memory is None else total_memory,
-        "weights": loaded_weight_bytes(d) if weights is None else weights,
-        "non_torch": non_torch,
-        "activation_peak": activation_peak,
-        "graphs": graphs,
-    }
-    least: Array = inf
-    needed: Array = 0.0
-    for total, *taken in ranks(given):
-        total, used = positive("total_memory", total), sum(taken)
-        least = minimum(least, ceil(total * fraction) - used)
-        needed = maximum(needed, used / total)
-    pool = pool_from_bytes(d, least, page_size=block, context=window, token_bytes=token_bytes)
-    return pool._replace(fraction=fraction, minimum_fraction=needed)
-
-
-kv_pool = vllm_pool
+    B = default_sequences(d) if max_num_seqs is None else whole("max_num_seqs", max_num_seqs)
+    return kv_pool(
+        d,
+        gpu_memory_utilization=gpu_memory_utilization,
+        weights=weights_on_chip(d, wide=wide),
+        non_torch=_NON_TORCH[d.chips > 1],
+        activation_peak=activation_peak(d, B),
+        graphs=_GRAPHS,
+        token_bytes=chip_token_bytes(d) / _split(d, d.chips),
+    )

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from scaling import A100, B200, GB200, H100, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E, Chip, Deployment
+from scaling import A100, B200, GB200, H100, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, MI300X, TPU_V5E, Chip, Deployment
 from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
+from scaling.engines.command import benchmark_command
+from scaling.engines.pool import free_memory, loaded_weight_bytes
 from scaling.units import GB, GiB, ms
 from tests.paths import DATA
 from tests.scaling import records
@@ -20,6 +22,9 @@ B8 = Deployment(model=LLAMA3_8B, chip=H100)
 FP8 = replace(B70, chips=4, weights="fp8", kv="fp8", usable=1.0)
 FP16 = replace(B70, weights="fp16", compute="fp16", kv="fp16", usable=0.9)
 PAGES: dict[str, Any] = {"model_path": "org/model", "context": 4096}
+LARGE = Deployment(model=LLAMA3_405B, chip=H100, chips=16)
+TWO: dict[str, Any] = {"context": 8192, "stages": 2, "head": "10.0.0.1:20000"}
+LOAD: dict[str, Any] = {"prompt": 1024, "answer": 256, "concurrency": 64}
 HERE: dict[str, Any] = {"host": "0.0.0.0", "port": 30001}
 
 COMMANDS: dict[str, Callable[[], Command]] = {
@@ -29,6 +34,7 @@ COMMANDS: dict[str, Callable[[], Command]] = {
         replicas=2, role="decode",
     ),
     "sglang, the prefill of a pair": lambda: sglang.launch_command(B70, role="prefill", max_running=8, metrics=False),
+    "sglang, the second of two machines": lambda: sglang.launch_command(LARGE, **TWO, rank=1),
     "sglang, fp16": lambda: sglang.launch_command(FP16, context=8192, max_step=30 * ms, chunked_prefill=8192),
     "sglang, stored in fp8": lambda: sglang.launch_command(FP8, model_path="org/fp8", quantized=True),
     "vllm, nothing asked": lambda: vllm.launch_command(B8),
@@ -37,6 +43,9 @@ COMMANDS: dict[str, Callable[[], Command]] = {
         max_num_batched_tokens=8192, replicas=2,
     ),
     "vllm, a cache of four bits": lambda: vllm.launch_command(replace(B70, kv="int4"), context=8192),
+    "vllm, a promised step": lambda: vllm.launch_command(FP8, context=8192, mean=2048, max_step=15 * ms),
+    "vllm, the second of two machines": lambda: vllm.launch_command(LARGE, **TWO, rank=1),
+    "vllm, sixteen ways": lambda: vllm.launch_command(LARGE, context=8192, head="10.0.0.1:20000"),
     "vllm, fp16": lambda: vllm.launch_command(FP16, max_num_batched_tokens=4096),
     "megatron, nothing asked": lambda: megatron.launch_command(B8, checkpoint="checkpoints/8b"),
     "megatron, everything": lambda: megatron.launch_command(
@@ -48,6 +57,10 @@ COMMANDS: dict[str, Callable[[], Command]] = {
         FP16, **PAGES, max_running=300, memory_ratio=0.8, chunked_prefill=4096, port=1920
     ),
     "mini_sglang, its own chunk": lambda: mini_sglang.launch_command(B70, chunked_prefill=8192),
+    "the decode of a pair": lambda: sglang.disaggregated(FP8, FP8, context=8192, transfer="nixl")[1],
+    "the router of a pair": lambda: sglang.disaggregated(FP8, FP8, context=8192)[2],
+    "the benchmark of sglang": lambda: benchmark_command(sglang.SGLANG, FP8, **LOAD),
+    "the benchmark of vllm": lambda: benchmark_command(vllm.VLLM, FP8, **LOAD),
 }  # fmt: skip
 
 
@@ -92,49 +105,32 @@ def test_what_is_given_is_named_when_it_is_wrong() -> None:
 
 
 def test_the_share_to_raise_is_named_and_counts_the_sequence() -> None:
-    tight = replace(B70, chips=2, usable=0.885)
-    for start, name in (
-        (sglang.launch_command, "mem_fraction_static"),
-        (vllm.launch_command, "gpu_memory_utilization"),
-        (mini_sglang.launch_command, "memory_ratio"),
-    ):
-        with pytest.raises(ValueError, match=rf"; use 4 chips, or raise {name} above 0\.9\.$"):
-            start(tight, context=8192)  # 141.1 GB of weights and 2.7 GB of cache of 160 GB
-    with pytest.raises(ValueError, match=r"; use 4 chips, or raise usable above 0\.9\.$"):
+    tight = replace(B70, chips=2, usable=0.84)  # 70.6 GB of weights in 84.6 that are free: 0.838 with SGLang's buffers
+    for start, name in ((sglang.launch_command, "mem_fraction_static"), (mini_sglang.launch_command, "memory_ratio")):
+        with pytest.raises(ValueError, match=rf"; use 4 chips, or raise {name} above 0\.86\.$"):
+            start(tight, context=8192)
+    with pytest.raises(ValueError, match=r"; use 4 chips, or raise gpu_memory_utilization above 0\.92\.$"):
+        vllm.launch_command(tight, context=8192, gpu_memory_utilization=0.9)
+    with pytest.raises(ValueError, match=r"; use 4 chips\.$"):
         megatron.launch_command(tight, checkpoint="c", context=8192)
-    with pytest.raises(ValueError, match=r"at 1 of the memory; use 2 chips\.$"):
-        megatron.launch_command(replace(B70, chips=1, usable=1.0), checkpoint="c")
-    with pytest.raises(ValueError, match=r" of weights do not fit into "):
+    with pytest.raises(ValueError, match=r" of weights as loaded do not fit into "):
         sglang.launch_command(replace(B70, chips=1))  # no context was given, so none is spoken of
-    # From 95 percent on there is no room beside it, so no share is named.
-    with pytest.raises(ValueError, match=r"; use 2 chips\.$"):
-        sglang.launch_command(filled(0.95 * 80 * GB, chips=1))
 
 
-def filled(weights: float, chips: int) -> Deployment:
-    """Weights of so many bytes, and half of the memory for them and the cache."""
-    model = replace(LLAMA3_70B, nominal_params=weights / 2)
-    return replace(B70, model=model, params="nominal", chips=chips, usable=0.5)
-
-
-def test_one_sequence_is_enough_and_so_is_one_byte() -> None:
-    one = replace(B70, chips=2, usable=0.9)  # 2.9 GB for the cache, and a sequence takes 2.7
-    assert sglang.launch_command(one, context=8192).flags["--max-running-requests"] == "1"
-    with pytest.raises(ValueError, match="; use 2 chips"):
-        sglang.launch_command(replace(one, chips=1), context=8192)
-    asked: dict[str, Any] = {"model_path": "m"}
-    sglang.launch_command(filled(40 * GB - 1, chips=1), **asked)
-    said = dict(sglang.launch_command(filled(40 * GB - 1, chips=2), **asked).reasons)["--tp-size"]
-    assert "need at least 1 H100" in said
-    with pytest.raises(ValueError, match="; use 2 chips"):
-        sglang.launch_command(filled(80 * GB - 1, chips=1), **asked)
+def test_one_sequence_is_enough() -> None:
+    d = replace(B70, chips=2)
+    one = sglang.expected_pool(d, mem_fraction_static=0.86)  # 1.3 GiB for the cache, and a sequence takes 1.25
+    assert one.tokens // 8192 == 1
+    assert "holds 1 sequence of 8,192 tokens" in str(sglang.launch_command(d, context=8192, mem_fraction_static=0.86))
+    with pytest.raises(ValueError, match="; use 4 chips"):
+        sglang.launch_command(d, context=8192, mem_fraction_static=0.85)
 
 
 def test_the_buffer_of_megatron_may_take_all_that_the_weights_leave() -> None:
-    d = filled(40 * GB, chips=1)
-    assert "40 GB" in str(megatron.launch_command(d, checkpoint="c", model_path="m", buffer=40 * GB))
-    with pytest.raises(ValueError, match=r"^buffer must be at most 37\.3 GiB"):
-        megatron.launch_command(d, checkpoint="c", model_path="m", buffer=40 * GB + 1)
+    left = free_memory(B8) - loaded_weight_bytes(B8)
+    assert f"{left / GiB:.4g} GiB" in str(megatron.launch_command(B8, checkpoint="c", buffer=left))
+    with pytest.raises(ValueError, match=r"^buffer must be at most 63\.8 GiB"):
+        megatron.launch_command(B8, checkpoint="c", buffer=left + 1)
 
 
 def test_the_first_and_the_last_that_are_taken() -> None:
@@ -148,9 +144,8 @@ def test_the_first_and_the_last_that_are_taken() -> None:
 def test_a_critical_batch_without_a_fraction_is_not_rounded_up() -> None:
     for factor in (1.0, 3.0, 0.7):  # C / W is 250 but for the last bit
         chip = replace(H100, bandwidth=4e12 * factor, flops={"bf16": 1e15 * factor})
-        command = sglang.launch_command(replace(B70, chip=chip, kv="fp8", usable=0.95), context=8192)
-        assert command.flags["--max-running-requests"] == "250"
-        assert dict(command.reasons)["--max-running-requests"].startswith("from here on arithmetic takes longer")
+        notes = sglang.launch_command(replace(B70, chip=chip, kv="fp8", usable=0.95), context=8192).notes
+        assert "from 250 sequences on arithmetic takes longer than reading the weights" in notes
 
 
 def test_who_runs_on_what() -> None:
@@ -162,13 +157,6 @@ def test_who_runs_on_what() -> None:
     ):
         with pytest.raises(ValueError, match=f"^chip must be {kind} "):
             start(replace(B70, chip=TPU_V5E))
-
-
-def test_fp8_arithmetic_that_is_counted_is_not_news() -> None:
-    for start in (sglang.launch_command, vllm.launch_command):
-        for chip in (H100, B200):
-            notes = start(replace(FP8, chip=chip, compute="fp8")).notes
-            assert not [note for note in notes if "multiplies" in note]
 
 
 def test_weights_of_four_bits_are_not_made_while_loading() -> None:

@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scaling.chips import A100, B200, H100, H200
+from scaling.chips import A100, B200, H100, H200, MI300X
 from scaling.deployment import Deployment
-from scaling.engines.megatron import megatron_pool
-from scaling.engines.mini_sglang import mini_sglang_pool
+from scaling.engines import sglang, vllm
 from scaling.engines.pool import (
     KvPool,
     chip_token_bytes,
+    free_memory,
     loaded_weight_bytes,
+    megatron_pool,
+    mini_sglang_pool,
     parallel_ways,
     pool_from_bytes,
+    sglang_pool,
+    vllm_pool,
+    weights_on_chip,
 )
-from scaling.engines.sglang import default_chunk, default_mem_fraction, sglang_pool
-from scaling.engines.vllm import vllm_pool
+from scaling.engines.rules import checkpoint_of
+from scaling.engines.sglang import default_chunk, default_mem_fraction
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
 from scaling.units import GiB, MiB
 from tests.paths import DATA
@@ -116,9 +121,10 @@ def test_concurrency_is_tokens_over_context(log: dict[str, Any]) -> None:
 
 
 def with_weights() -> list[dict[str, Any]]:
+    """Logs of vLLM, which prints what the weights take; SGLang prints what is free before and after."""
     said = [log for log in LOGS if "vocab_size" in FILE["shapes"].get(log.get("shape"), {})]
     named = [log for log in said if "weights" in log.get("arguments", {}) or "weights_gib" in log]
-    return [log for log in named if log.get("weights_printed", True)]
+    return [log for log in named if log.get("weights_printed", True) and log["engine"] != "sglang"]
 
 
 @pytest.mark.parametrize("log", with_weights(), ids=lambda log: log["id"])
@@ -127,6 +133,67 @@ def test_loaded_weights_are_what_the_engine_printed(log: dict[str, Any]) -> None
     computed = loaded_weight_bytes(deployment_of(log)) / GiB
     assert computed <= printed + 0.005  # scales and buffers come on top
     assert computed == pytest.approx(printed, rel=0.005)
+
+
+def loaded_by_sglang() -> list[tuple[dict[str, Any], float]]:
+    """Logs of SGLang that show what loading a known shape took, with it. [GiB]"""
+    took = []
+    for log in LOGS:
+        if log["engine"] != "sglang" or "vocab_size" not in FILE["shapes"].get(log.get("shape"), {}):
+            continue
+        given = log["arguments"]
+        if "free_before_load" in given:
+            took.append((log, given["free_before_load"] - given["free_after_load"]))
+        elif "weights_gib" in log:
+            took.append((log, log["weights_gib"]))
+    return took
+
+
+@pytest.mark.parametrize(
+    ("log", "took"), loaded_by_sglang(), ids=lambda value: value["id"] if isinstance(value, dict) else ""
+)
+def test_sglang_takes_weights_and_buffers(log: dict[str, Any], took: float) -> None:
+    """Bytes of the weights alone are up to 1.9 percent short of what loading takes from the free memory."""
+    d = deployment_of(log)
+    pool = sglang.expected_pool(d, mem_fraction_static=0.5)
+    expected = (0.5 * free_memory(d) - pool.budget) / GiB
+    assert expected == pytest.approx(took, rel=0.005)
+    assert loaded_weight_bytes(d) / GiB < took
+
+
+def test_enough_logs_of_sglang_show_it() -> None:
+    assert len(loaded_by_sglang()) == 5
+    assert max(took / (loaded_weight_bytes(deployment_of(log)) / GiB) for log, took in loaded_by_sglang()) > 1.018
+
+
+def test_a_mixed_checkpoint_loads_what_the_log_printed() -> None:
+    """The dtype of every matrix as its name says would be 47.7 GiB on each of eight GPUs; the log has 56.77."""
+    (log,) = (log for log in LOGS if log["id"] == "dstack-405b-mi300x")
+    d = Deployment(model=LLAMA3_405B, chip=MI300X, chips=8, weights="fp8")
+    wide = checkpoint_of(vllm.VLLM, d, None).wide
+    assert weights_on_chip(d, wide=wide) / GiB == pytest.approx(log["weights_gib"], rel=0.005)
+    assert loaded_weight_bytes(d) / GiB == pytest.approx(47.74, abs=0.01)
+    assert checkpoint_of(sglang.SGLANG, d, None).wide == 0
+    assert checkpoint_of(vllm.VLLM, replace(d, weights="bf16"), None).wide == 0
+
+
+MEASURED = [log for log in LOGS if log["id"].startswith("llmd-") and "activation_peak" in log.get("arguments", {})]
+
+
+@pytest.mark.parametrize("log", MEASURED, ids=lambda log: log["id"])
+def test_the_peak_of_vllm_is_the_logits_of_all_sequences(log: dict[str, Any]) -> None:
+    """The same for 0.6 and for 70 billion parameters; H100 runs 1,024 sequences by default."""
+    shape = FILE["shapes"][log["shape"]]
+    model = replace(LLAMA3_8B, vocab=shape.get("vocab_size", 151_936))  # Qwen3's, where the shape has none
+    peak = vllm.activation_peak(replace(deployment_of(log), model=model), 1024)
+    assert peak / GiB == pytest.approx(log["arguments"]["activation_peak"], rel=0.02)
+
+
+def test_vllm_would_not_start_where_it_did_not() -> None:
+    """70B in FP8 on one H100 at 0.9: the log ended at -1.44 GiB for the cache."""
+    (log,) = (log for log in LOGS if log["id"] == "llmd-70B-fp8-tp1-fail")
+    pool = vllm.expected_pool(Deployment(model=LLAMA3_70B, chip=H100, weights="fp8"), gpu_memory_utilization=0.9)
+    assert pool.tokens == 0 and pool.budget / GiB == pytest.approx(log["printed"]["budget_gib"], abs=0.5)
 
 
 # By hand -------------------------------------------------------------------------------------------------------------
@@ -210,7 +277,7 @@ def test_ways() -> None:
     assert parallel_ways(LLAMA3_70B) == (1, 2, 4, 8, 16, 32, 64)
     assert parallel_ways(TOY.model) == (1, 2, 22)
     with pytest.raises(ValueError, match=r"^chips must be a number of ways .*: 1, 2, 4, 8, 16, 32, 64, not 6\.$"):
-        sglang_pool(Deployment(model=LLAMA3_70B, chip=H100, chips=6))
+        sglang.expected_pool(Deployment(model=LLAMA3_70B, chip=H100, chips=6))
 
 
 def test_loaded_weight_bytes_by_hand() -> None:
@@ -218,8 +285,12 @@ def test_loaded_weight_bytes_by_hand() -> None:
     assert loaded_weight_bytes(replace(TOY, chips=2)) == pytest.approx((4940 + 307.5) / 2, rel=1e-12)
     # 22 ways hold the key and value projections, 2 x 3 x 5 x 2 x 13 = 780 x 0.5 B, 11 times.
     assert loaded_weight_bytes(replace(TOY, chips=22)) == pytest.approx((4940 + 307.5 + 10 * 390) / 22, rel=1e-12)
-    assert loaded_weight_bytes(replace(TWO, weights="bf16")) == 9880
+    assert loaded_weight_bytes(replace(TWO, weights="bf16")) == weights_on_chip(replace(TWO, weights="bf16")) == 9880
     assert loaded_weight_bytes(replace(TWO, weights="fp32")) == 2 * 9880
+    # The 9675 of the layers have 20 bits more for every 128; a third of them in 16 bits is 3225 x 1.5 B more.
+    scales = 9675 * 20 / 128 / 8
+    assert weights_on_chip(TWO) == pytest.approx((4940 + 307.5 + scales) / 2, rel=1e-12)
+    assert weights_on_chip(TWO, wide=1 / 3) == pytest.approx((4940 + 307.5 + scales + 3225 * 1.5) / 2, rel=1e-12)
 
 
 def test_weights_come_from_the_deployment_if_not_given() -> None:
@@ -268,7 +339,7 @@ def test_no_room_in_vllm() -> None:
 
 
 def test_weights_larger_than_the_memory() -> None:
-    out = sglang_pool(Deployment(model=LLAMA3_70B, chip=H100))
+    out = sglang.expected_pool(Deployment(model=LLAMA3_70B, chip=H100))
     assert out.tokens == 0 and out.budget < -60 * GiB and out.minimum_fraction > 1
     assert not out.fits
 
@@ -298,7 +369,7 @@ def test_ranks_must_agree_in_number() -> None:
     with pytest.raises(ValueError, match=r"^weights and non_torch must hold one value per rank, .*: weights has 2, "):
         vllm_pool(TWO, **{**PARTS, "weights": [1, 2], "non_torch": [1, 2, 3]})
     with pytest.raises(ValueError, match="must hold one value per rank"):
-        sglang_pool(TWO, free_before_load=[])
+        sglang_pool(TWO, mem_fraction_static=0.8, free_before_load=[])
 
 
 def test_arrays_broadcast() -> None:
@@ -323,18 +394,20 @@ def test_automatic_fraction(mib: int, chips: int, said: float) -> None:
     """The values tabulated with the rule for SGLang 0.5.23."""
     d = Deployment(model=LLAMA3_70B, chip=replace(H100, device_memory=mib * MiB), chips=chips)
     assert default_mem_fraction(d) == said
-    assert sglang_pool(d).fraction == said
+    assert sglang.expected_pool(d).fraction == said
 
 
 def test_automatic_fraction_follows_its_terms() -> None:
     d = Deployment(model=LLAMA3_70B, chip=H100, chips=8)
-    # 512 + 1.5 x 2048 + 1024 + 1024 + 464 = 6096 MiB, but at least 10240 are kept back above 60 GiB.
+    # 512 + 1.5 x 2048 + 1024 + 1024 + 336 = 5968 MiB, but at least 10240 are kept back above 60 GiB.
     memory = H100.device_memory / MiB
     assert default_mem_fraction(d, chunked_prefill=2048) == round(1 - 10_240 / memory, 3)
-    assert default_mem_fraction(d, chunked_prefill=1) == default_mem_fraction(d, chunked_prefill=2048)
+    few = replace(d, chip=replace(H100, device_memory=60_000 * MiB))  # below the floor
+    kept = 512 + 1.5 * 2048 + 1024 + 2 * 160
+    assert default_mem_fraction(few, chunked_prefill=1) == round(1 - kept / 60_000, 3)  # at least 2,048 tokens count
     assert default_mem_fraction(d, chunked_prefill=16_384) < default_mem_fraction(d)
     small = Deployment(model=LLAMA3_8B, chip=replace(A100, device_memory=40_960 * MiB))
-    assert default_mem_fraction(small) == round(1 - (512 + 6144 + 128 + 64 + 464) / 40_960, 3)
+    assert default_mem_fraction(small) == round(1 - (512 + 6144 + 128 + 64 + 400) / 40_960, 3)
     assert default_mem_fraction(replace(small, chip=replace(A100, device_memory=1000 * MiB))) == 0
     for chip in (H200, B200):
         assert 0.8 < default_mem_fraction(replace(d, chip=chip)) < 0.95
@@ -342,6 +415,23 @@ def test_automatic_fraction_follows_its_terms() -> None:
     least = round(1 - 10_240 / 61_441, 3)  # from one MiB above 60 GiB on
     assert default_mem_fraction(above, chunked_prefill=2048) == least
     assert default_mem_fraction(at, chunked_prefill=2048) > least
+
+
+def test_the_fraction_follows_role_cap_and_stages() -> None:
+    """By hand: 512 MiB, 1.5 a token, 128 a way, 2 a sequence in a graph, 8 a prefill graph, on eight ways."""
+    d = Deployment(model=LLAMA3_70B, chip=replace(H100, device_memory=81_559 * MiB), chips=8)
+
+    def kept(mib: float) -> float:
+        return round(1 - max(mib, 10_240) / 81_559, 3)
+
+    assert default_mem_fraction(d, max_running=142) == kept(512 + 12_288 + 1024 + 284 + 464)
+    assert default_mem_fraction(d, max_running=600) == default_mem_fraction(d)
+    assert default_mem_fraction(d, role="prefill") == kept(512 + 12_288 + 1024 + 464)
+    assert default_mem_fraction(d, role="decode") == kept(512 + 3072 + 1024 + 1024) == 0.874
+    # A decode server reserves for its running requests in place of a chunk.
+    assert default_mem_fraction(d, role="decode", max_running=8000) == kept(512 + 12_000 + 1024 + 1024)
+    assert default_mem_fraction(d, stages=2) == kept(512 + 12_288 + 2048 + 1024)
+    assert default_mem_fraction(d, chunked_prefill=16_384) == kept(512 + 24_576 + 1024 + 1024 + 8 * 74)
 
 
 # GPU memory in MiB up to which; tokens of a chunk; decode batch in a graph below four ways, and from four on.
@@ -364,7 +454,8 @@ MEMORIES += [*range(61_600, 62_400, 3), *range(250_000, 253_000, 10)]
 def test_automatic_fraction_on_either_side_of_each_step(ways: int, asked: int | None) -> None:
     for memory in MEMORIES:
         _, usual, few, many = next(row for row in SGLANG_BY_MEMORY if memory < row[0])
-        kept = 512 + 1.5 * (asked or usual) + 128 * ways + 2 * (few if ways < 4 else many) + 8 * 58
+        graphs = {2048: 42, 4096: 50, 8192: 58, 16_384: 74}[asked or usual]
+        kept = 512 + 1.5 * (asked or usual) + 128 * ways + 2 * (few if ways < 4 else many) + 8 * graphs
         kept = max(kept, 10_240) if memory > 61_440 else kept
         d = replace(TOY, chip=replace(TOY_CHIP, device_memory=memory * MiB), chips=ways)
         assert default_mem_fraction(d, chunked_prefill=asked) == round((memory - kept) / memory, 3)
@@ -373,15 +464,24 @@ def test_automatic_fraction_on_either_side_of_each_step(ways: int, asked: int | 
 
 # Nonsense -------------------------------------------------------------------------------------------------------------
 
+HALF = {"mem_fraction_static": 0.5}
 BAD = [
-    (lambda v: sglang_pool(TWO, free_before_load=v), "free_before_load", [0, -1, math.nan, math.inf, "80 GB", True]),
-    (lambda v: sglang_pool(TWO, free_after_load=v), "free_after_load", [-1, math.nan, math.inf, "80", 10_010]),
+    (
+        lambda v: sglang_pool(TWO, mem_fraction_static=0.8, free_before_load=v),
+        "free_before_load",
+        [0, -1, math.nan, math.inf, "80 GB", True],
+    ),
+    (
+        lambda v: sglang_pool(TWO, mem_fraction_static=0.8, free_after_load=v),
+        "free_after_load",
+        [-1, math.nan, math.inf, "80", 10_010],
+    ),
     (lambda v: sglang_pool(TWO, mem_fraction_static=v), "mem_fraction_static", [0, 1.5, -0.1, math.nan, "0.9"]),
-    (lambda v: sglang_pool(TWO, weights=v), "weights", [-1, math.nan, "1"]),
-    (lambda v: sglang_pool(TWO, page_size=v), "page_size", [0, -1, 1.5, None, "1"]),
-    (lambda v: sglang_pool(TWO, context=v), "context", [0, -1, 1.5, "1"]),
-    (lambda v: sglang_pool(TWO, token_bytes=v), "token_bytes", [0, -1, math.nan, "1"]),
-    (lambda v: sglang_pool(TWO, max_total_tokens=v), "max_total_tokens", [-1, "1", None]),
+    (lambda v: sglang_pool(TWO, **HALF, weights=v), "weights", [-1, math.nan, "1"]),
+    (lambda v: sglang_pool(TWO, **HALF, page_size=v), "page_size", [0, -1, 1.5, None, "1"]),
+    (lambda v: sglang_pool(TWO, **HALF, context=v), "context", [0, -1, 1.5, "1"]),
+    (lambda v: sglang_pool(TWO, **HALF, token_bytes=v), "token_bytes", [0, -1, math.nan, "1"]),
+    (lambda v: sglang_pool(TWO, **HALF, max_total_tokens=v), "max_total_tokens", [-1, "1", None]),
     (lambda v: mini_sglang_pool(TWO, memory_ratio=v), "memory_ratio", [0, 1.5, None]),
     (lambda v: vllm_pool(TWO, non_torch=v, activation_peak=0), "non_torch", [-1, math.nan, None, [1, "2"]]),
     (lambda v: vllm_pool(TWO, non_torch=0, activation_peak=v), "activation_peak", [-1, math.inf, None]),
@@ -394,6 +494,8 @@ BAD = [
     (lambda v: megatron_pool(TWO, block_size=v), "block_size", [0, 1.5]),
     (lambda v: pool_from_bytes(TWO, v), "budget", [math.nan, math.inf, -math.inf, None, "1"]),
     (lambda v: default_mem_fraction(TWO, chunked_prefill=v), "chunked_prefill", [0, -1, math.nan]),
+    (lambda v: default_mem_fraction(TWO, max_running=v), "max_running", [0, -1, 1.5]),
+    (lambda v: default_mem_fraction(TWO, role=v), "role", ["both", 1, ""]),
 ]
 
 
@@ -407,11 +509,11 @@ def test_nonsense_is_refused_in_one_sentence(call: Any, name: str, values: list[
 
 def test_what_was_loaded_is_given_once() -> None:
     with pytest.raises(ValueError, match="free_after_load and weights must not both be given"):
-        sglang_pool(TWO, free_after_load=1, weights=1)
+        sglang_pool(TWO, mem_fraction_static=0.8, free_after_load=1, weights=1)
 
 
 def test_large_models_keep_whole_numbers() -> None:
     d = Deployment(model=LLAMA3_405B, chip=B200, chips=8, weights="fp8")
-    out = sglang_pool(d, page_size=64)
+    out = sglang_pool(d, mem_fraction_static=0.8, page_size=64)
     assert isinstance(d.model, Model) and isinstance(out.tokens, int) and out.tokens % 64 == 0
     assert out.per_chip_bytes <= out.budget < out.per_chip_bytes + 64 * out.token_bytes

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from equations import NotAnEquationError, Relation, parse
@@ -183,20 +183,13 @@ def _results(tree: ast.Module) -> dict[str, Result]:
     return found
 
 
-@cache
-def _records_in(folder: Path) -> dict[str, Result]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))]
-    return {name: result for tree in trees for name, result in _results(tree).items()}
-
-
 def _read(path: Path) -> Iterator[Formula]:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     module = ".".join(["scaling", *(part for part in parts if part != "__init__")])
     strict = parts[0] in FORMULAS
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    # A formula may return a record of a module beside its own, as the pools of all engines do.
-    results = _records_in(path.parent) | _results(tree)
+    results = _results(tree)
     for owner in [tree, *(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name[0] != "_")]:
         method = isinstance(owner, ast.ClassDef)
         for node in owner.body:
