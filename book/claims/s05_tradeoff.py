@@ -9,7 +9,7 @@ from scaling.course.tables import number as n
 from scaling.deployment import Deployment
 from scaling.engines import megatron
 from scaling.latency import decode_step
-from scaling.memory import cache_budget, fits, max_batch
+from scaling.memory import cache_budget, cache_bytes, fits, max_batch
 from scaling.models import LLAMA3_70B
 from scaling.throughput import (
     balanced_batch,
@@ -27,6 +27,7 @@ d = Deployment(model=LLAMA3_70B, chip=TPU_V5E_TEXT, chips=16, weights="int8", kv
 faster = replace(d, chip=replace(TPU_V5E_TEXT, bandwidth=8.2e11))  # the bandwidth in the code of part 8
 case, long, one = Load(context=8192), Load(context=32_768), Load(batch=1)
 S = case.context
+window = 4096  # tokens that a sliding window keeps, as in Mistral 7B
 started = megatron.launch_command(
     Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8), checkpoint="checkpoint", max_running=64
 )
@@ -149,6 +150,10 @@ SECTION = Section("12.5", "Latency against throughput", "05_tradeoff", (
     claim("5-smaller", "198", "",
           kept(1, "int8") < kept(8, "int4") < kept(8, "int8") < kept(8, "bf16") < kept(64, "bf16"), AGREES,
           "GQA, MQA and a quantised cache are what helps", "Fewer bytes a token.", see="Long context"),
+    claim("5-compressed", "198", "", cache_bytes(d, 1, window) < cache_bytes(d, 1, long.context), AGREES,
+          "So is a compressed cache",
+          "A window or eviction keeps fewer tokens, a latent vector less of each; LLaMA 3 has no window and no latent.",
+          see="Long context"),
     claim("5-static", "204", "", not any("dynamic-batching" in flag for flag in started.flags), ERRATUM,
           "Megatron-LM serves with static batches by default, from megatron/text_generation/api.py",
           "The script of 12.4 still does. The newer server batches dynamically, and that file is gone.",

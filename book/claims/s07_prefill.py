@@ -11,7 +11,7 @@ from scaling.deployment import Deployment
 from scaling.disaggregation import eviction_rate, prefill_decode_ratio, transfer_time
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import max_batch
-from scaling.models import LLAMA3_70B
+from scaling.models import LLAMA3_8B, LLAMA3_70B
 from scaling.roofline import critical_batch
 from scaling.units import GB, ms
 
@@ -23,6 +23,7 @@ pools = Load(batch=32, context=8192, output=512)
 full = max_batch(d, prompt.context)
 T_move = transfer_time(LLAMA3_70B, prompt.context, 50 * GB)  # over one 400 Gb/s network card
 T_prefill = prefill_time(d, prompt.context, mfu=prompt.mfu)
+speculated = prefill_time(replace(d, model=LLAMA3_8B), prompt.context, mfu=prompt.mfu) + T_prefill / 2
 printed_ratio = prefill_decode_ratio(910 * ms, 19 * ms, pools.batch, pools.output)
 late = [Request(prompt=1024, output=64), Request(prompt=prompt.context, output=64, arrival=0.5)]
 leaves = eviction_rate(turnover.batch, turnover.context, turnover.output)
@@ -114,6 +115,10 @@ SECTION = Section("12.7", "Prefill and disaggregation", "07_prefill_disaggregati
           see="How many servers of each kind"),
     claim("7-caching", "302", "", prefill_time(d, prompt.context // 2, mfu=prompt.mfu) < T_prefill, AGREES,
           "Prompt caching is worth its while", "A cached half is half the work.", see="The prefill that is never done"),
+    claim("7-speculative", "302", "", speculated < T_prefill, AGREES,
+          "So is speculative prefilling",
+          f"If 8B reads the prompt first and leaves half of it, {n(speculated / ms)} ms. The answer may change.",
+          see="The prefill that is never done"),
 
     claim("7-8-40", "prefill, question 1", "40 %", prompt.mfu, AGREES,
           "Share of the FLOPs that prefill reaches", "An assumption.", edition=PART8),

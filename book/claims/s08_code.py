@@ -54,6 +54,11 @@ def plotted(d: Deployment, context: int) -> int:
     return max(place for place, batch in enumerate(range(1, 1024, 4)) if fits(d, batch, context))
 
 
+def flop_of_bytes(d: Deployment) -> float:
+    """Part 8's FLOP of a token, counted from the bytes of the weights, over the right ones."""
+    return 2 * weight_bytes(d) / (decode_step(d, 1, 0).compute * d.flops)
+
+
 # fmt: off
 SECTION = Section("12.8", "Roofline code", "08_roofline_code", (
     claim("8-chips", "311:8", "8 cards", d.chips, AGREES,
@@ -142,6 +147,13 @@ SECTION = Section("12.8", "Roofline code", "08_roofline_code", (
           "hbm_bandwidth", "Its prose has this value.", edition=PART8),
     claim("8-8-flops", "its code", "1.97e14 FLOP/s", TPU_V5E_TEXT.rate("bf16"), AGREES,
           "flops", "As on the sheet.", edition=PART8),
+    claim("8-8-count", "its code", "", flop_of_bytes(tpu) == 1, AGREES,
+          "2 * param_size is the FLOP of a token", "param_size is in bytes: in int8 there are as many as parameters.",
+          edition=PART8, see="One: bytes of the weights"),
+    claim("8-8-count-bf16", "its code", "", flop_of_bytes(replace(tpu, weights="bf16")) == 1, UNSTATED,
+          "So it is in other dtypes",
+          f"In bf16 it would be {n(flop_of_bytes(replace(tpu, weights='bf16')))} times too much. Its first edition and "
+          "the text have param_count.", edition=PART8, see="One: bytes of the weights"),
     claim("8-8-plotted", "its code", "", plotted(tpu, S) == max_batch(tpu, S), ERRATUM,
           "It draws every batch that fits",
           f"It stops at {plotted(tpu, S)} of {max_batch(tpu, S)}: an index of one array cuts another.", edition=PART8,
