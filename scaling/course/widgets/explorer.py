@@ -40,7 +40,7 @@ Figure: TypeAlias = tuple[str, Callable[[Deployment, float, float], Any]]
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, *(m * 2**k for k in range(3, 8) for m in (4, 5, 6)), 1024)
 CONTEXTS = tuple(1024 * 2**k for k in range(8))
 VIEWS = ("step", "front", "prefill")
-LARGEST_GRID = 180_000  # bytes: as base64 and with the front end, a page's explorer stays under 300 KB
+LARGEST_GRID = 180_000  # bytes: as base64, with its texts, an explorer stays under 300 KB
 
 # Each figure with the axes it depends on. "place" is chip, model and number of chips; "pair" is chip and model: what is
 # counted per chip does not depend on how many there are. "tokens" is batch times context: the cache knows no other.

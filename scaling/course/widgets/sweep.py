@@ -18,7 +18,7 @@ from scaling.course.tables import table
 from scaling.course.widgets._base import StaticWidget
 from scaling.units import number
 
-LARGEST_GRID = 180_000  # bytes: as base64 and with the front end, under 300 KB
+LARGEST_GRID = 180_000  # bytes: as base64, with its texts, under 300 KB
 _LARGEST = 3e38
 
 
