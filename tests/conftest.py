@@ -40,6 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One file that needs the built site comes first, the others last: what needs none runs beside the build."""
     first: dict[Path, int] = {}
     for item in items:
+        # Where no browser, kernel or site builder of others runs, any warning is ours.
+        if any(item.path.is_relative_to(ROOT / "tests" / own) for own in ("scaling", "engines", "course", "lint")):
+            item.add_marker(pytest.mark.filterwarnings("error"), append=False)
         if "built" in getattr(item, "fixturenames", ()):
             first.setdefault(item.path, len(first))
     items.sort(key=lambda item: {None: 1, 0: 0}.get(first.get(item.path), 2))

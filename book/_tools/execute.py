@@ -11,6 +11,7 @@ import tempfile
 import time
 from asyncio import CancelledError
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -42,7 +43,12 @@ def execute(path: Path) -> None:
     """Run the notebook from its own folder and replace the file only when it ran to its end."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
-    options = {"timeout": 120, "record_timing": False, "coalesce_streams": True, "kernel_name": "python3"}
+    options: dict[str, Any] = {
+        "timeout": 120,
+        "record_timing": False,
+        "coalesce_streams": True,
+        "kernel_name": "python3",
+    }
     client = NotebookClient(notebook, resources=resources, **options)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
         try:

@@ -30,9 +30,9 @@ def policy(site: Path) -> Policy:
     handlers: set[str] = set()
     for page in sorted(site.rglob("*.html")):
         soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
-        inline = [tag for tag in soup.select("script:not([src])") if "json" not in tag.get("type", "")]
+        inline = [tag for tag in soup.select("script:not([src])") if "json" not in str(tag.get("type", ""))]
         scripts.update(tag.string or "" for tag in inline)
-        handlers.update(tag["onclick"] for tag in soup.select("[onclick]"))
+        handlers.update(str(tag["onclick"]) for tag in soup.select("[onclick]"))
     return {
         "default-src": ["'self'"],
         "script-src": ["'self'", "'unsafe-hashes'", *_hashes(scripts | handlers)],

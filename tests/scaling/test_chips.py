@@ -48,11 +48,11 @@ def test_every_entry_says_where_it_comes_from(chip: Chip) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chip", "axes", "domain"),
-    [(H100, 1, 8), (chips.GB200, 1, 72), (TPU_V5E, 2, 256), (TPU_V5P, 3, 8960), (chips.TPU_V6E, 2, 256)],
+    ("chip", "axes", "domain", "machine"),
+    [(H100, 1, 8, 8), (chips.GB200, 1, 72, 4), (TPU_V5E, 2, 256, 8), (TPU_V5P, 3, 8960, 4), (chips.TPU_V6E, 2, 256, 8)],
 )
-def test_topology(chip: Chip, axes: int, domain: int) -> None:
-    assert (chip.link_axes, chip.fast_domain) == (axes, domain)
+def test_topology(chip: Chip, axes: int, domain: int, machine: int) -> None:
+    assert (chip.link_axes, chip.fast_domain, chip.machine) == (axes, domain, machine)
 
 
 def test_slices() -> None:

@@ -190,7 +190,8 @@ def _read(path: Path) -> Iterator[Formula]:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     results = _results(tree)
-    for owner in [tree, *(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name[0] != "_")]:
+    owners: list[ast.Module | ast.ClassDef] = [tree]
+    for owner in [*owners, *(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name[0] != "_")]:
         method = isinstance(owner, ast.ClassDef)
         for node in owner.body:
             if not isinstance(node, ast.FunctionDef) or node.name[0] == "_":

@@ -226,4 +226,5 @@ def value(node: Node, of: Callable[[str], Value], functions: Mapping[str, Callab
         return functions[node.kind](*parts)
     if node.kind == "-":
         return -parts[0]
-    return reduce({"+": add, "*": mul, "/": truediv, "^": pow}[node.kind], parts)
+    operators: dict[str, Callable[[Value, Value], Value]] = {"+": add, "*": mul, "/": truediv, "^": pow}
+    return reduce(operators[node.kind], parts)

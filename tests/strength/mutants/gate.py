@@ -30,9 +30,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from tests.paths import ROOT
 from tests.strength.mutants import operators, trial
 from tests.strength.mutants.operators import Mutant, Spot
-from tests.strength.mutants.trial import ROOT, Verdict, settings
+from tests.strength.mutants.trial import Verdict, settings
 
 Key = tuple[str, str, str, str]
 

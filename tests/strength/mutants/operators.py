@@ -153,8 +153,8 @@ def made(kind: str, path: str, place: str, source: Source, edit: Edit) -> Mutant
     first = source.text.rfind("\n", 0, start) + 1
     last = (source.text + "\n").find("\n", end)
     old = [source.text[first:last], source.text[first:start] + new + source.text[end:last]]
-    said = [" ".join(line.strip() for line in part.splitlines()) for part in old]
-    return Mutant(kind, path, place, *said, source.text[:start] + new + source.text[end:])
+    gone, come = (" ".join(line.strip() for line in part.splitlines()) for part in old)
+    return Mutant(kind, path, place, gone, come, source.text[:start] + new + source.text[end:])
 
 
 def in_mutmut_s_reach(spot: Spot) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tests.strength.mutants import gate
-from tests.strength.mutants.trial import ROOT
 
 HERE = Path(__file__).parent
 

@@ -36,7 +36,8 @@ class Verdict(NamedTuple):
 @cache
 def settings() -> dict[str, Any]:
     """Where the formula modules and their tests are named: ``[tool.mutmut]`` of pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mutmut"]
+    said: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mutmut"]
+    return said
 
 
 def stages(mutant: Mutant) -> list[Tests]:
