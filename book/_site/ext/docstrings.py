@@ -167,7 +167,7 @@ def _code(source: str, node: ast.FunctionDef) -> str:
 
 
 def _results(tree: ast.Module) -> dict[str, Result]:
-    found = {}
+    found: dict[str, Result] = {}
     for node in tree.body:
         bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
         if isinstance(node, ast.ClassDef) and any(base == "NamedTuple" or base in found for base in bases):
