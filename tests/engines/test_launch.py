@@ -778,6 +778,8 @@ def test_replicas_are_full_copies_on_one_machine() -> None:
         assert flag not in start(d).flags
         with pytest.raises(ValueError, match=r"^replicas must be at most 2 with 4 chips each .* not 3: start more"):
             start(d, replicas=3)
+        with pytest.raises(ValueError, match=r"^replicas must be at most 1 with 8 chips each .* not 2: start more"):
+            start(replace(d, chips=8), replicas=2)
 
 
 def test_a_pair_of_servers_and_the_router() -> None:
