@@ -1,6 +1,7 @@
 """The command: right numbers, and one clear line with exit code 2 for input that makes no sense."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_by_config_file(tmp_path: Path) -> None:
 
 def test_what_fits_nowhere_is_said() -> None:
     done = run("405b")
-    assert done.returncode == 0
+    assert done.returncode == 1 and done.stderr == ""
     assert "No number of H100 SXM that can share the model (at most 8) holds 1 sequence" in done.stdout
 
 
@@ -62,6 +63,40 @@ def test_a_bad_config_gets_one_line(name: str, text: str | None, said: str, tmp_
     done = run(str(path))
     assert done.returncode == 2 and done.stdout == ""
     assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_capitals_and_a_folder_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    done = run(str(tmp_path), "--chip", "H200", "--weights", "FP8", "--kv", "Fp8")
+    assert done.returncode == 0 and "in fp8" in done.stdout and "H200 SXM" in done.stdout
+    assert run("70B").stdout == run("70b").stdout
+
+
+def test_a_context_beyond_the_window_gets_a_word() -> None:
+    done = run("70b", "--context", "131072")
+    assert done.returncode == 0
+    assert "Note: LLaMA 3-70B was made for 8,192 tokens at most, not 131,072." in done.stdout.splitlines()
+    assert "Note" not in run("70b", "--context", "8192").stdout
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "scaling", "70b"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_few_letters_is_told_all(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"_name_or_path": "模型"}))
+    command = [sys.executable, "-m", "scaling", str(path), "--context", "0"]
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u6a21" in done.stdout and "any number fits" in done.stdout
 
 
 def test_a_negative_batch_gets_one_line() -> None:
