@@ -33,7 +33,7 @@ def known(value: Array) -> Array:
     Numbers, arrays of NumPy and Dask, and arrays with a namespace of their own, such as JAX's, stay as they are. What
     NumPy can read becomes an array of NumPy: a column of a table keeps its numbers and loses its index.
     """
-    if usable(value) or not hasattr(value, "__array__"):
+    if scalar(value) or usable(value) or not hasattr(value, "__array__"):
         return value
     import numpy
 

@@ -30,6 +30,8 @@ class Record:
 
 def _own(value: Any) -> Any:
     """A single number of NumPy as Python's own, an array of numbers as a copy that is read only, the rest as it is."""
+    if type(value) in (int, float, str, tuple, bool):
+        return value  # nearly all; a catalogue of fifteen records is made on every import
     value = plain(known(value))
     if type(value).__module__ == "numpy" and hasattr(value, "setflags"):
         value = value.copy()

@@ -177,6 +177,16 @@ class Deployment(Record):
         return self.peak_bandwidth * self.efficiency.bandwidth
 
     @cached_property
+    def weight_seconds(self) -> Array:
+        """Time in which a step reads its weights: the same for every batch and context. [s]"""
+        return self.step_bytes / self.bandwidth
+
+    @cached_property
+    def layer_seconds(self) -> Array:
+        """Fixed cost of all layers in a step. [s]"""
+        return self.model.layers * self.efficiency.layer_seconds
+
+    @cached_property
     def flops(self) -> Array:
         """Arithmetic rate of all chips in the compute dtype, N C, times the efficiency. [FLOP/s]"""
         return self.peak_flops * self.efficiency.flops

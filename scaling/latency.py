@@ -95,14 +95,13 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     """
     record("d", d, Deployment)
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
-    P, read, NW, NC = d.step_params, d.step_bytes, d.bandwidth, d.flops
-    efficiency = d.efficiency
+    P, NW, NC = d.step_params, d.bandwidth, d.flops
     return StepTime(
-        read / NW,
+        d.weight_seconds,
         2.0 * B * P / NC,
         1.0 * B * S * kv / NW,
-        0.0 if efficiency.links is None else collective_time(d, B),
-        d.model.layers * efficiency.layer_seconds,
+        0.0 if d.efficiency.links is None else collective_time(d, B),
+        d.layer_seconds,
         floor=_floor(d, 1.0 * B * S * d.model.kv_bytes_per_token(d.kv), 2.0 * B * d.least_params),
     )
 

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scaling._checks import flag, label, positive, shown, whole
-from scaling._hf_config import fields_of
 from scaling._records import Frozen, Record
 from scaling.units import dtype_bytes
 
@@ -143,6 +142,8 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
     missing entry (it is named), for a value that is not a usable count, and for an architecture or an entry (it is
     named too) that makes the model another than `Model` describes.
     """
+    from scaling._hf_config import fields_of  # only who reads a file waits for the reader
+
     sized = Model(nominal_params=1.0, **fields_of(config))
     return replace(sized, nominal_params=float(sized.params))
 
