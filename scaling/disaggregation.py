@@ -27,9 +27,12 @@ def eviction_rate(batch: Array, prompt_tokens: Array, decode_tokens: Array) -> E
 
         sequences per step = B / G    tokens per step = B (S_prompt + G) / G    share = 1 / G
 
-    `batch` B [sequences]; `prompt_tokens` S_prompt [tokens per sequence]; `decode_tokens` G: mean tokens generated per
-    query, so a sequence stays G steps [tokens per sequence]. A sequence leaves with its final length; the average
-    resident length, which memory and step time see, is S_prompt + G / 2.
+    `batch`: B. [sequences]
+    `prompt_tokens`: S_prompt. [tokens per sequence]
+    `decode_tokens`: G, mean tokens generated per query, so a sequence stays G steps. [tokens per sequence]
+
+    A sequence leaves with its final length; the average resident length, which memory and step time see, is
+    S_prompt + G / 2.
 
     Exact on average over a long time at full batch; errs high while places stand empty.
 
@@ -49,8 +52,10 @@ def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_token
     ``prefill servers / decode servers = T_prefill B / (T_step G)``: a decode server finishes B / (T_step G) queries a
     second, a prefill server starts 1 / T_prefill.
 
-    `prefill`: seconds per prompt. [s per query] `step`: seconds per decode step **at this batch**. [s]
-    `batch` B [sequences]; `decode_tokens` G: mean tokens generated per query. [tokens per sequence]
+    `prefill`: seconds per prompt. [s per query]
+    `step`: seconds per decode step **at this batch**. [s]
+    `batch`: B. [sequences]
+    `decode_tokens`: G, mean tokens generated per query. [tokens per sequence]
 
     Leaves out queues and whole servers: errs low where the load comes in bursts.
 
@@ -64,7 +69,9 @@ def prefill_decode_ratio(prefill: Array, step: Array, batch: Array, decode_token
 def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "bf16") -> Array:
     """Time to move one prompt's cache from a prefill to a decode server: ``T_transfer = S kv / W_link``. [s]
 
-    `tokens` S of the prompt. [tokens] `bandwidth`: of the link, or of all the links that carry a share of it. [B/s]
+    `tokens`: S, of the prompt. [tokens]
+    `bandwidth`: of the link, or of all the links that carry a share of it. [B/s]
+
     Leaves out latency, and overlap with the prefill itself (layers can be sent as they are done): errs both ways.
 
     Raises ``ValueError`` for negative tokens or bandwidth, or an unknown dtype.

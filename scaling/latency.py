@@ -1,6 +1,6 @@
 """How long a step takes, in terms that can be looked at one by one."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scaling._array import Array, maximum, where, with_words
 from scaling._checks import count, flag, nonnegative, record, share, word
@@ -24,22 +24,17 @@ class StepTime(_Terms):
     one of the two that is a bound: no schedule on this hardware takes less. 0 where it is not known.
     """
 
-    floor: Array = 0.0
+    # A function and what it is called with: a sweep of plain numbers takes twice as long if each step computes a floor
+    # that nobody asks for. It stands beside the tuple, so that a sum over the terms is one.
+    _least: tuple[Any, ...] = ()
 
-    def __new__(
-        cls,
-        weights: Array,
-        compute: Array,
-        cache: Array,
-        collectives: Array = 0.0,
-        overhead: Array = 0.0,
-        *,
-        floor: Array = 0.0,
-    ) -> "StepTime":
-        """The terms make the tuple; the floor stands beside it, so that a sum over the terms is one."""
-        step = super().__new__(cls, weights, compute, cache, collectives, overhead)
-        step.floor = floor
-        return step
+    @property
+    def floor(self) -> Array:
+        """What no schedule on this hardware can do without. [s]"""
+        if not self._least:
+            return 0.0
+        function, *arguments = self._least
+        return function(*arguments)
 
     def without(self, *terms: str) -> "StepTime":
         """The same step with these terms at 0, as if the chip did that in no time; of such a chip no floor is known.
@@ -96,14 +91,19 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     record("d", d, Deployment)
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
     P, NW, NC = d.step_params, d.bandwidth, d.flops
-    return StepTime(
+    step = StepTime(
         d.weight_seconds,
         2.0 * B * P / NC,
         1.0 * B * S * kv / NW,
         0.0 if d.efficiency.links is None else collective_time(d, B),
         d.layer_seconds,
-        floor=_floor(d, 1.0 * B * S * d.model.kv_bytes_per_token(d.kv), 2.0 * B * d.least_params),
     )
+    step._least = _decode_floor, d, B, S
+    return step
+
+
+def _decode_floor(d: Deployment, B: Array, S: Array) -> Array:  # noqa: N803
+    return _floor(d, 1.0 * B * S * d.model.kv_bytes_per_token(d.kv), 2.0 * B * d.least_params)
 
 
 def _floor(d: Deployment, cache: Array, flops: Array) -> Array:
@@ -118,7 +118,7 @@ def matmul_time(d: Deployment, batch: Array, d_model: Array, d_ff: Array) -> Ste
 
         weights = D F b_w / (N W)    compute = 2 B D F / (N C)
 
-    `batch` B [sequences]
+    `batch`: B. [sequences]
     `d_model`, `d_ff`: the widths of the matrix, D and F; the deployment's own model is not asked.
 
     Leaves out reading and writing the activations, and the links: errs low.
@@ -130,8 +130,9 @@ def matmul_time(d: Deployment, batch: Array, d_model: Array, d_ff: Array) -> Ste
     B, NW, NC = nonnegative("batch", batch), d.bandwidth, d.flops
     D, F = count("d_model", d_model), count("d_ff", d_ff)
     size, flop = 1.0 * D * F * d.weight_size, 2.0 * B * D * F
-    floor = maximum(size / d.peak_bandwidth, flop / d.peak_flops)
-    return StepTime(size / NW, flop / NC, 0.0, floor=floor)
+    step = StepTime(size / NW, flop / NC, 0.0)
+    step._least = maximum, size / d.peak_bandwidth, flop / d.peak_flops
+    return step
 
 
 def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, attention: bool = False) -> Array:
@@ -210,7 +211,8 @@ def mixed_step(d: Deployment, batch: Array, context: Array, tokens: Array, *, mf
     alone = decode_step(d, batch, context)
     together = 1.0 * nonnegative("batch", batch) + nonnegative("tokens", tokens)
     both = decode_step(d, together, 0)
-    # The longer of the two floors: all reading, which is the batch's, and all arithmetic, which is both's.
-    floor = maximum(alone.floor, both.floor)
     compute = _prompt_compute(d, together, mfu)
-    return StepTime(alone.weights, compute, alone.cache, both.collectives, alone.overhead, floor=floor)
+    step = StepTime(alone.weights, compute, alone.cache, both.collectives, alone.overhead)
+    # The longer of the two floors: all reading, which is the batch's, and all arithmetic, which is both's.
+    step._least = maximum, alone.floor, both.floor
+    return step

@@ -50,7 +50,9 @@ def grouped_weight_bytes(
 def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
     """Bytes of the KV cache, whole deployment: ``cache = B S kv``. [B]
 
-    `batch` B [sequences] and `context` S [tokens per sequence] broadcast.
+    `batch`: B, broadcasts with the context. [sequences]
+    `context`: S. [tokens per sequence]
+
     Leaves out the partly filled last page of a paged cache, so it errs low by at most one page per sequence.
 
     Raises ``ValueError`` for a negative batch or context.
@@ -134,8 +136,9 @@ def activation_bytes(model: Model, tokens: Array, *, activations: str = "bf16", 
 
         residual = b_act B D    mlp = 2 b_act B F    logits = b_logits B V
 
-    `tokens` B that pass the model together: the batch of a decode step, or the prompt of a prefill (of which only the
-    last token needs logits). [sequences] `activations`, `logits`: dtypes.
+    `tokens`: B, that pass the model together: the batch of a decode step, or the prompt of a prefill, of which only the
+    last token needs logits. [sequences]
+    `activations`, `logits`: dtypes.
 
     Leaves out attention's workspace, graphs and buffers: errs low.
 

@@ -10,7 +10,9 @@ from scaling.models import Model
 def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str = "bf16") -> Array:
     """Cache bytes saved when requests share a prefix, of which one copy stays: ``saved = (requests - 1) S kv``. [B]
 
-    `prefix_tokens` S [tokens]; `requests`: those in the cache at the same time. [-] Both broadcast.
+    `prefix_tokens`: S, broadcasts with the requests. [tokens]
+    `requests`: those in the cache at the same time. [-]
+
     Leaves out that only whole pages are shared: errs high, by less than a page per request.
 
     Raises ``ValueError`` for a negative argument or an unknown dtype.

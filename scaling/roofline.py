@@ -53,7 +53,8 @@ def critical_batch(
 def attention_flops(model: Model, context: Array) -> Array:
     """FLOPs of attention scores and values for one decoded token: ``FLOP = 4 S H L Q``. [FLOP per token]
 
-    `context` S [tokens per sequence]: those cached already.
+    `context`: S, cached already. [tokens per sequence]
+
     Leaves out the softmax: errs low by about one in H, the size of a head.
 
     Raises ``ValueError`` for a negative context.
@@ -97,8 +98,9 @@ def attention_intensity(model: Model, kv: str = "bf16") -> float:
 def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None = None) -> Array:
     """Dense arithmetic that a dollar rents, at the peak rate: ``FLOP per dollar = 3600 C / price``. [FLOP/USD]
 
-    `price`: per chip; the chip's own if not given. [USD/h] Some tables print FLOP/s per USD/h under the same name,
-    3600 times less. What limits long prefills.
+    `price`: per chip; the chip's own if not given. [USD/h]
+
+    What limits long prefills. Some tables print FLOP/s per USD/h under the same name, 3600 times less.
 
     Leaves out that decode at small batch uses next to none of it: errs high, as every peak.
 
@@ -112,8 +114,9 @@ def flops_per_dollar(chip: Chip, compute: str = "bf16", *, price: Array | None =
 def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
     """Bytes that a dollar streams from memory, at the peak rate: ``bytes per dollar = 3600 W / price``. [B/USD]
 
-    `price`: per chip; the chip's own if not given. [USD/h] What decides the price of a token while reading is the
-    longer part of a decode step.
+    `price`: per chip; the chip's own if not given. [USD/h]
+
+    What decides the price of a token while reading is the longer part of a decode step.
 
     Leaves out how much of the peak an engine reaches: errs high, as every peak.
 
@@ -126,7 +129,9 @@ def bandwidth_per_dollar(chip: Chip, *, price: Array | None = None) -> Array:
 def memory_per_dollar_hour(chip: Chip, *, price: Array | None = None) -> Array:
     """Bytes of memory held for each dollar per hour: ``bytes per dollar and hour = M / price``. [B per USD/h]
 
-    `price`: per chip; the chip's own if not given. [USD/h] Whole chips are not asked: see `memory.min_chips`.
+    `price`: per chip; the chip's own if not given. [USD/h]
+
+    Whole chips are not asked: see `memory.min_chips`.
 
     Leaves out what the runtime keeps of the memory on the label: errs high.
 

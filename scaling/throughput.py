@@ -39,7 +39,7 @@ def tokens_per_second_per_chip(d: Deployment, batch: Array, context: Array) -> A
 def queries_per_second(d: Deployment, batch: Array, context: Array, decode_tokens: Array) -> Array:
     """Queries finished per second, whole deployment: ``QPS = B / (T_step G)``. [query/s]
 
-    `decode_tokens` G: **mean** tokens generated per query (a median understates the load). [tokens per sequence]
+    `decode_tokens`: G, **mean** tokens generated per query (a median understates the load). [tokens per sequence]
     Leaves out prefill, and the places that stand empty between two sequences: errs high.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
@@ -51,7 +51,7 @@ def queries_per_second(d: Deployment, batch: Array, context: Array, decode_token
 def queries_per_second_per_chip(d: Deployment, batch: Array, context: Array, decode_tokens: Array) -> Array:
     """Queries finished per second and chip: ``QPS per chip = B / (N T_step G)``. [query/s per chip]
 
-    `decode_tokens` G: as in `queries_per_second`. [tokens per sequence]
+    `decode_tokens`: G, as in `queries_per_second`. [tokens per sequence]
     Leaves out prefill, and the places that stand empty between two sequences: errs high.
 
     Raises ``ValueError`` for a negative batch or context. Source: scaling-book part 8.
@@ -230,7 +230,7 @@ def replicas_for(d: Deployment, queries: Array, batch: Array, context: Array, de
     """Copies of the deployment that finish so many queries per second: ``replicas = ceil(queries / QPS)``. [replicas]
 
     `queries`: to be finished, of the whole fleet. [query/s]
-    `decode_tokens` G: **mean** tokens generated per query. [tokens per sequence]
+    `decode_tokens`: G, **mean** tokens generated per query. [tokens per sequence]
     Infinite when the batch is 0.
 
     Leaves out prefill, idle time and peaks of the load: every copy runs at this batch all the time. Errs low.
@@ -262,7 +262,7 @@ def prefill_chips(d: Deployment, queries: Array, tokens: Array, *, mfu: Array | 
 def cost_per_hour(chip: Chip, chips: Array, *, price: Array | None = None) -> Array:
     """What so many chips cost in an hour: ``cost = N price``. [USD/h]
 
-    `chips` N, of a whole fleet. [chips]
+    `chips`: N, of a whole fleet. [chips]
     `price`: per chip; the chip's own if not given. [USD/h]
 
     Exact for rented chips: power, staff and discounts are in the price or nowhere.

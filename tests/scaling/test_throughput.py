@@ -274,3 +274,12 @@ def test_a_slower_engine_needs_more_replicas_and_more_prefill() -> None:
     beside = decode_step(slow, 11, 0)
     more = 13 * slow.chips * (beside.collectives + beside.overhead)
     assert prefill_chips(slow, 13, 11) == math.ceil(4 * 13 * 2 * 9880 * 11 / 4001 + more)
+
+
+def test_full_batch_by_hand() -> None:
+    """4940 B over 29261 B/s is 0.99 times what 2 x 9880 FLOP over 116029 FLOP/s take: one sequence."""
+    assert throughput.full_batch(TOY) == 1
+    # C / (2 W) is exactly 7 for weights of a byte, whatever rounding makes of it.
+    for k in (7, 49, 343):
+        chip = replace(TOY.chip, flops={"int8": 2 * 1_009 * k})
+        assert throughput.full_batch(replace(TOY, chip=chip, weights="int8")) == k

@@ -172,7 +172,11 @@ def _results(tree: ast.Module) -> dict[str, Result]:
         bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
         if isinstance(node, ast.ClassDef) and any(base == "NamedTuple" or base in found for base in bases):
             inherited = [name for base in bases if base in found for name in found[base].fields]
-            own = [n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+            own = [
+                n.target.id
+                for n in node.body
+                if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id[0] != "_"
+            ]
             names = (*inherited, *own)
             text = ast.get_docstring(node) or ""
             units = argument_units(text, names)
