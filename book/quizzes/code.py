@@ -290,6 +290,49 @@ FIRST_ON_PLATEAU = Single(
     ),
 )
 
+
+def _loaded(chips: int, weights: float) -> Deployment:
+    """So many H100 that hold so many bytes of weights."""
+    return replace(NODE, chips=chips, model=replace(LLAMA3_70B, nominal_params=weights))
+
+
+def _largest(chips: int, weights: float, sequence: float) -> int:
+    return int(max_batch(_loaded(chips, weights), sequence / NODE.kv_per_token))
+
+
+def _unrounded(chips: int, weights: float, sequence: float) -> float:
+    d = _loaded(chips, weights)
+    return (d.memory - weight_bytes(d)) / sequence
+
+
+MAX_BATCH = Exercise(
+    _largest,
+    cases=tuple(
+        {"chips": d.chips, "weights": weight_bytes(d), "sequence": cache_bytes(d, 1, S)}
+        for d, S in ((NODE, CONTEXT), (CARD, CONTEXT), (NODE, LONG), (replace(NODE, chips=2), CONTEXT))
+    ),
+    mistakes={
+        "below zero where the weights do not fit, as in the text's script. The fewest that fit is 0.": lambda **a: int(
+            _unrounded(**a)
+        ),
+        "below zero where the weights do not fit: // rounds away from 0 there. The fewest that fit is 0.": lambda **a: (
+            floor(_unrounded(**a))
+        ),
+        "rounded up: the last sequence would fit only in part.": lambda **a: max(0, ceil(_unrounded(**a))),
+        "rounded to the nearest: where that is up, the last sequence fits only in part.": lambda **a: max(
+            0, round(_unrounded(**a))
+        ),
+        "not rounded: a part of a sequence cannot be served. Round down.": lambda **a: max(0.0, _unrounded(**a)),
+        "the weights are not taken off: they are in memory before any cache.": lambda **a: _largest(
+            a["chips"], 1.0, a["sequence"]
+        ),
+        "that is the memory of one card. The cards hold weights and cache together.": lambda **a: _largest(
+            **{**a, "chips": 1}
+        ),
+    },
+)
+
+
 # --- practice: a longer context --------------------------------------------------------------------------------------
 
 LONG_BATCH = Numeric(
@@ -302,28 +345,20 @@ LONG_BATCH = Numeric(
     unit="sequences",
     rtol=0,
     right=f"Four times the tokens in each, so a quarter of the {_full(NODE)}, rounded down. The weights take what they took.",
-    traps=(
-        Trap(
-            value=_full(NODE),
-            feedback="Nothing changed: that is the batch at 8,192 tokens. A stored default would give you just this.",
-        ),
-        Trap(
-            value=_full(NODE) * LONG // CONTEXT,
-            feedback="You multiplied. A longer sequence takes more cache, so fewer of them fit.",
-        ),
-        Trap(
-            value=_full(replace(NODE, kv="bf16"), LONG),
-            feedback="That is a bf16 cache, or keys and values counted twice.",
-        ),
-        Trap(
-            value=_full(NODE, LONG) + 1,
-            feedback="You rounded up: the last sequence would fit only in part. Round down.",
-        ),
-        Trap(
-            value=int(NODE.memory // cache_bytes(NODE, 1, LONG)),
-            feedback="You filled all 640 GB with cache. The weights hold 70 GB of it.",
-        ),
-        Trap(value=_full(BF16, LONG), feedback="Those are bf16 weights, two bytes each. Here they are int8."),
+    traps=MAX_BATCH.traps(
+        {
+            "nothing changed: that is the batch at 8,192 tokens. A stored default would give you just this.": _full(
+                NODE
+            ),
+            "you multiplied. A longer sequence takes more cache, so fewer of them fit.": _full(NODE) * LONG // CONTEXT,
+            "that is a bf16 cache, or keys and values counted twice.": _full(replace(NODE, kv="bf16"), LONG),
+            "those are bf16 weights, two bytes each. Here they are int8.": _full(BF16, LONG),
+        },
+        rtol=0,
+        without=("below zero",),
+        chips=8,
+        weights=weight_bytes(NODE),
+        sequence=cache_bytes(NODE, 1, LONG),
     ),
     hints=(
         "What the weights leave does not change; what a sequence takes does.",
@@ -521,58 +556,17 @@ CACHE_BYTES = Exercise(
             _cache(a["batch"], a["context"], 8)
         ),
         "a key and a value are two numbers: the factor 2 is missing.": lambda **a: _cache(**a) / 2,
-        "64 query heads share 8 KV heads, and only those are cached.": lambda **a: cache_bytes(
-            replace(NODE, kv=_DTYPE[a["bits"]], model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads)),
-            a["batch"],
-            a["context"],
+        "8 times too large: bits were taken for bytes, or 64 query heads for the 8 KV heads that are cached.": lambda **a: (
+            8 * _cache(**a)
+        ),
+        "bits // 8 drops half a byte: 4 // 8 is 0. Divide with a single slash.": (
+            lambda **a: _cache(**a) if a["bits"] >= 8 else 0.0
         ),
         "that is one sequence. Each of the batch keeps its own cache.": lambda **a: _cache(1, a["context"], a["bits"]),
         "that is one token per sequence. Every token of the context is cached.": lambda **a: _cache(
             a["batch"], 1, a["bits"]
         ),
         "one layer only. Each of the 80 keeps its own keys and values.": lambda **a: _cache(**a) / LLAMA3_70B.layers,
-    },
-)
-
-
-def _loaded(chips: int, weights: float) -> Deployment:
-    """So many H100 that hold so many bytes of weights."""
-    return replace(NODE, chips=chips, model=replace(LLAMA3_70B, nominal_params=weights))
-
-
-def _largest(chips: int, weights: float, sequence: float) -> int:
-    return int(max_batch(_loaded(chips, weights), sequence / NODE.kv_per_token))
-
-
-def _unrounded(chips: int, weights: float, sequence: float) -> float:
-    d = _loaded(chips, weights)
-    return (d.memory - weight_bytes(d)) / sequence
-
-
-MAX_BATCH = Exercise(
-    _largest,
-    cases=tuple(
-        {"chips": d.chips, "weights": weight_bytes(d), "sequence": cache_bytes(d, 1, S)}
-        for d, S in ((NODE, CONTEXT), (CARD, CONTEXT), (NODE, LONG), (replace(NODE, chips=2), CONTEXT))
-    ),
-    mistakes={
-        "below zero where the weights do not fit, as in the text's script. The fewest that fit is 0.": lambda **a: int(
-            _unrounded(**a)
-        ),
-        "below zero where the weights do not fit: // rounds away from 0 there. The fewest that fit is 0.": lambda **a: (
-            floor(_unrounded(**a))
-        ),
-        "rounded up: the last sequence would fit only in part.": lambda **a: max(0, ceil(_unrounded(**a))),
-        "rounded to the nearest: where that is up, the last sequence fits only in part.": lambda **a: max(
-            0, round(_unrounded(**a))
-        ),
-        "not rounded: a part of a sequence cannot be served. Use int().": lambda **a: max(0.0, _unrounded(**a)),
-        "the weights are not taken off: they are in memory before any cache.": lambda **a: _largest(
-            a["chips"], 1.0, a["sequence"]
-        ),
-        "that is the memory of one card. The cards hold weights and cache together.": lambda **a: _largest(
-            **{**a, "chips": 1}
-        ),
     },
 )
 
@@ -598,8 +592,11 @@ def _step(chips: int, batch: int, weights: float, cache: float) -> float:
 STEP = Exercise(
     _step,
     cases=tuple(
-        {"chips": d.chips, "batch": B, "weights": weight_bytes(d), "cache": cache_bytes(d, B, CONTEXT)}
-        for d, B in ((NODE, 1), (NODE, 424), (BF16, 372), (replace(INT4, chips=4), 64))
+        {"chips": d.chips, "batch": B, "weights": weight_bytes(d), "cache": cache_bytes(d, B, S)}
+        for d, B, S in (
+            *((NODE, 1, CONTEXT), (NODE, 424, CONTEXT), (BF16, 372, CONTEXT), (replace(INT4, chips=4), 64, CONTEXT)),
+            (NODE, 2000, 512),  # here arithmetic is longer than both reads
+        )
     ),
     mistakes={
         "arithmetic is counted by the bytes of the weights. It is two FLOPs per parameter, and a parameter may be two bytes or half a one.": (
@@ -611,6 +608,12 @@ STEP = Exercise(
         "the cache is inside the maximum. It is read in turn with the matmuls, so it is added.": lambda **a: max(_terms(**a)),
         "the weights are always taken as the longer part. In a large batch it is the arithmetic.": (
             lambda **a: _terms(**a)[0] + _terms(**a)[2]
+        ),
+        "the arithmetic hides behind both reads. That is the floor, of perfect overlap; here the cache takes its turn.": (
+            lambda **a: max(_terms(**a)[0] + _terms(**a)[2], _terms(**a)[1])
+        ),
+        "you took the shorter of reading the weights and multiplying: one waits for the longer.": (
+            lambda **a: min(_terms(**a)[:2]) + _terms(**a)[2]
         ),
         "the weights are left out: in a small batch their reading is what one waits for.": lambda **a: sum(_terms(**a)[1:]),
         "the cache is left out: every step reads all of it.": lambda **a: max(_terms(**a)[:2]),
@@ -646,6 +649,7 @@ THROUGHPUT = Exercise(
             _throughput(**a) * ms
         ),
         "upside down: that is card-seconds per token.": lambda **a: 1 / _throughput(**a),
+        "upside down, and the cards are forgotten: that is seconds per token.": lambda **a: a["step"] / a["batch"],
     },
 )
 

@@ -28,6 +28,45 @@ def _times(field: str) -> str:
     return number(getattr(H100_TEXT, field) / getattr(TPU_V5E_TEXT, field), 2)
 
 
+# --- the exercise, whose mistakes are those of the first question too ----------------------------------------------------
+
+
+def _flops(*, bf16: float, int8: float, price: float) -> float:
+    return flops_per_dollar(replace(H100_TEXT, flops={"bf16": bf16, "int8": int8}), price=price)
+
+
+PER_DOLLAR = Exercise(
+    _flops,
+    cases=tuple(
+        {"bf16": chip.rate("bf16"), "int8": chip.rate("int8"), "price": price}
+        for chip, price in ((TPU_V5E_TEXT, 1.2), (H100_TEXT, 10.8), (TPU_V5P_TEXT, 4.2))
+    ),
+    mistakes={
+        "3,600 is missing: the rate is per second, the price per hour. Some tables do print FLOP/s per USD/h.": (
+            lambda **a: _flops(**a) / hour
+        ),
+        "you multiplied by the price, so a dearer chip came out better. Divide by it.": lambda **a: (
+            _flops(**a) * a["price"] ** 2
+        ),
+        "you multiplied by the price, so a dearer chip came out better; and 3,600 is missing too.": lambda **a: (
+            _flops(**a) * a["price"] ** 2 / hour
+        ),
+        "that is the int8 rate. This arithmetic is bf16, whatever the dtype of the weights.": lambda **a: _flops(
+            **{**a, "bf16": a["int8"]}
+        ),
+        "that is the int8 rate, and 3,600 is missing too.": lambda **a: _flops(**{**a, "bf16": a["int8"]}) / hour,
+        "you took a day's seconds. The price is per hour, which has 3,600.": lambda **a: 24 * _flops(**a),
+        "you took 60 for the hour: it has 60 minutes, of 60 seconds each.": lambda **a: _flops(**a) * minute / hour,
+        "you took 60 x 3,600 for the hour. It has 3,600 seconds.": lambda **a: _flops(**a) * hour / minute,
+        "you divided by 3,600 where you should multiply: a dollar lasts many seconds, and each brings a full rate.": (
+            lambda **a: _flops(**a) / hour**2
+        ),
+        "the price is forgotten: this is what an hour buys.": lambda **a: _flops(**{**a, "price": 1.0}),
+        "those are TFLOP. A TFLOP is 10^12 FLOP, and FLOP were asked.": lambda **a: _flops(**a) / TFLOP,
+        "upside down: those are dollars per FLOP.": lambda **a: 1 / _flops(**a),
+    },
+)
+
 # --- FLOP per dollar -------------------------------------------------------------------------------------------------
 
 _v5e = flops_per_dollar(TPU_V5E_TEXT)
@@ -41,43 +80,7 @@ FLOP_PER_DOLLAR = Numeric(
     answer=_v5e,
     unit="FLOP/USD",
     right="A rate times the seconds that a dollar lasts. Seconds and hours have cancelled, so what is left is a number of operations.",
-    traps=(
-        Trap(
-            value=_v5e / hour,
-            feedback=(
-                "The rate is per second and the price per hour: an hour's 3,600 seconds are missing. "
-                "Your number is FLOP/s per USD/h, and some tables do print that one."
-            ),
-        ),
-        Trap(
-            value=TPU_V5E_TEXT.rate("bf16") * TPU_V5E_TEXT.price,
-            feedback="You multiplied by the price, so a dearer chip came out better, and you left out the 3,600 seconds of an hour.",
-        ),
-        Trap(
-            value=hour * TPU_V5E_TEXT.rate("bf16") * TPU_V5E_TEXT.price,
-            feedback="You multiplied by the price, so a dearer chip came out better. Divide by it.",
-        ),
-        Trap(
-            value=hour * TPU_V5E_TEXT.rate("bf16"),
-            feedback="That is what an hour buys. An hour costs more than a dollar here: divide by the price.",
-        ),
-        Trap(
-            value=flops_per_dollar(TPU_V5E_TEXT, "int8"),
-            feedback="That is the int8 rate, twice the bf16 one. The weights' dtype does not change it: this arithmetic is bf16.",
-        ),
-        Trap(
-            value=_v5e * hour / minute,
-            feedback="You turned hours into seconds with 60 x 3,600. An hour has 3,600 seconds.",
-        ),
-        Trap(
-            value=_v5e * minute / hour,
-            feedback="You took 60 for the hour. The rate is per second, and an hour has 60 minutes of 60 seconds.",
-        ),
-        Trap(
-            value=_v5e / hour**2,
-            feedback="You divided by 3,600 where you should multiply: a dollar lasts many seconds, and each brings a full rate.",
-        ),
-    ),
+    traps=PER_DOLLAR.traps(bf16=TPU_V5E_TEXT.rate("bf16"), int8=TPU_V5E_TEXT.rate("int8"), price=TPU_V5E_TEXT.price),
     hints=(
         "How many seconds of the chip does a dollar rent?",
         "FLOP per dollar is 3600 C / price.",
@@ -336,35 +339,4 @@ QUESTIONS: tuple[Question, ...] = (
     DECODE_COST,
     TRUE_CLAIMS,
     FLIP,
-)
-
-# --- exercise --------------------------------------------------------------------------------------------------------
-
-
-def _flops(*, bf16: float, int8: float, price: float) -> float:
-    return flops_per_dollar(replace(H100_TEXT, flops={"bf16": bf16, "int8": int8}), price=price)
-
-
-PER_DOLLAR = Exercise(
-    _flops,
-    cases=tuple(
-        {"bf16": chip.rate("bf16"), "int8": chip.rate("int8"), "price": price}
-        for chip, price in ((TPU_V5E_TEXT, 1.2), (H100_TEXT, 10.8), (TPU_V5P_TEXT, 4.2))
-    ),
-    mistakes={
-        "3,600 is missing: the rate is per second, the price per hour.": lambda **a: _flops(**a) / hour,
-        "multiplied by the price. A dearer chip must come out worse: divide.": lambda **a: (
-            _flops(**a) * a["price"] ** 2
-        ),
-        "multiplied by the price, and 3,600 is missing too.": lambda **a: _flops(**a) * a["price"] ** 2 / hour,
-        "the int8 rate. The question asks for bf16.": lambda **a: _flops(**{**a, "bf16": a["int8"]}),
-        "the int8 rate, and 3,600 is missing too.": lambda **a: _flops(**{**a, "bf16": a["int8"]}) / hour,
-        "a day's seconds. The price is per hour, which has 3,600.": lambda **a: 24 * _flops(**a),
-        "60 for 3,600: an hour has 60 minutes, of 60 seconds each.": lambda **a: _flops(**a) * minute / hour,
-        "divided by 3,600 instead of multiplied: a dollar lasts longer than a second.": lambda **a: (
-            _flops(**a) / hour**2
-        ),
-        "the price is forgotten: this is what an hour buys.": lambda **a: _flops(**{**a, "price": 1.0}),
-        "upside down: dollars per FLOP.": lambda **a: 1 / _flops(**a),
-    },
 )

@@ -1,10 +1,12 @@
 """Questions and exercises of chapter 3, latency. Every key and every trap is computed."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from scaling import H100_TEXT, LLAMA3_70B, Deployment, critical_batch, decode_step, prefill_time
 from scaling.course.exercise import Exercise
-from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Sharper, Single, Trap, WrongOrder
+from scaling.latency import StepTime
 from scaling.roofline import attention_intensity, ridge_point
 from scaling.units import GB, TB, TFLOP, ms, number
 
@@ -18,6 +20,143 @@ PROMPT, MFU = 2048, 0.4
 def _ms(seconds: float) -> str:
     return f"{number(seconds / ms)} ms"
 
+
+# --- exercises -------------------------------------------------------------------------------------------------------
+
+
+def prefill_exercise(d: Deployment) -> Exercise:
+    """The time of a prefill on some of the deployment's chips."""
+
+    def took(chips: int, tokens: int, mfu: float) -> float:
+        return prefill_time(replace(d, chips=chips), tokens, mfu=mfu)
+
+    return Exercise(
+        took,
+        cases=(
+            {"chips": 8, "tokens": 2048, "mfu": 0.4},
+            {"chips": 8, "tokens": 512, "mfu": 0.9},
+            {"chips": 4, "tokens": 8192, "mfu": 0.5},
+        ),
+        mistakes={
+            "you counted one FLOP per parameter and token; a multiplication and an addition make two.": (
+                lambda chips, tokens, mfu: took(chips, tokens, mfu) / 2
+            ),
+            "six FLOPs per parameter and token belong to training, with its backward pass. A forward pass takes two.": (
+                lambda chips, tokens, mfu: 3 * took(chips, tokens, mfu)
+            ),
+            "you multiplied the time by the MFU. It scales the rate, and the rate stands below the line: divide by it.": (
+                lambda chips, tokens, mfu: took(chips, tokens, 1.0) * mfu
+            ),
+            "the MFU is not in it: this is the time at the full peak.": lambda chips, tokens, mfu: took(
+                chips, tokens, 1.0
+            ),
+            "you divided by the MFU twice.": lambda chips, tokens, mfu: took(chips, tokens, mfu) / mfu,
+            "you took the MFU in percent. 40 % is 0.4.": lambda chips, tokens, mfu: took(chips, tokens, mfu) / 100,
+            "you took the rate of one chip. The chips share the work, so their rates add up.": (
+                lambda chips, tokens, mfu: took(1, tokens, mfu)
+            ),
+            "two slips: one chip alone, and its full peak.": lambda chips, tokens, mfu: took(1, tokens, 1.0),
+            "you divided by the chips twice: their FLOP/s are counted together already.": (
+                lambda chips, tokens, mfu: took(chips, tokens, mfu) / chips
+            ),
+            "two slips: one FLOP per parameter and token where there are two, and the full peak.": (
+                lambda chips, tokens, mfu: took(chips, tokens, 1.0) / 2
+            ),
+            "that is one token. All those of the prompt must pass before the first one comes out.": (
+                lambda chips, tokens, mfu: took(chips, 1, mfu)
+            ),
+        },
+    )
+
+
+PREFILL_TIME = prefill_exercise(NODE)
+
+# What a reader may make of the three times of a step. Each is a function of the times as they are, and some need those
+# of one chip or of one sequence as well.
+_Wrong = Callable[[StepTime, StepTime, StepTime], float]
+_STEPS: dict[str, _Wrong] = {
+    "you summed all three. A matmul multiplies one tile of weights while the next is on its way: of those two only the longer counts.": (
+        lambda step, chip, one: step.weights + step.compute + step.cache
+    ),
+    "you took the longest of the three. Attention takes turns with the matmuls, so the cache is added.": (
+        lambda step, chip, one: max(step.weights, step.compute, step.cache)
+    ),
+    "you hid the arithmetic behind both reads. That is the floor, which needs perfect overlap; here attention takes turns with the matmuls.": (
+        lambda step, chip, one: max(step.weights + step.cache, step.compute)
+    ),
+    "you took the shorter of reading the weights and multiplying. One waits for the longer.": (
+        lambda step, chip, one: step.cache + min(step.weights, step.compute)
+    ),
+    "you always took reading the weights, or the arithmetic of one sequence. Above the critical batch that of all takes longer.": (
+        lambda step, chip, one: step.cache + step.weights
+    ),
+    "you always took the arithmetic. Below the critical batch reading the weights takes longer.": (
+        lambda step, chip, one: step.cache + step.compute
+    ),
+    "you left out the cache: every step reads all of it.": lambda step, chip, one: max(step.weights, step.compute),
+    "that is the cache alone. The weights are read in the same step.": lambda step, chip, one: step.cache,
+    "you counted one FLOP per parameter and sequence; a multiplication and an addition make two.": (
+        lambda step, chip, one: step.cache + max(step.weights, step.compute / 2)
+    ),
+    "you halved the bytes of the weights: look at their dtype.": (
+        lambda step, chip, one: step.cache + max(step.weights / 2, step.compute)
+    ),
+    "you doubled the bytes of the weights: look at their dtype.": (
+        lambda step, chip, one: step.cache + max(2 * step.weights, step.compute)
+    ),
+    "you doubled the cache: its bytes per token hold keys and values already.": (
+        lambda step, chip, one: 2 * step.cache + max(step.weights, step.compute)
+    ),
+    "you took keys or values alone. Each head keeps both.": (
+        lambda step, chip, one: step.cache / 2 + max(step.weights, step.compute)
+    ),
+    "that is one chip alone. All of them read and multiply their share at the same time.": (
+        lambda step, chip, one: chip.cache + max(chip.weights, chip.compute)
+    ),
+    "you took the bandwidth of one chip. All chips read their share at the same time.": (
+        lambda step, chip, one: chip.cache + max(chip.weights, step.compute)
+    ),
+    "you took the FLOP/s of one chip. All chips multiply their share at the same time.": (
+        lambda step, chip, one: step.cache + max(step.weights, chip.compute)
+    ),
+    "you took the cache of one sequence. Every sequence of the batch has its own.": (
+        lambda step, chip, one: one.cache + max(step.weights, step.compute)
+    ),
+    "you read the weights once for each sequence. The batch shares that read.": (
+        lambda step, chip, one: step.cache + max(step.weights * step.compute / one.compute, step.compute)
+    ),
+}
+
+
+def step_exercise(d: Deployment) -> Exercise:
+    """The time of a decode step on some of the deployment's chips."""
+
+    def took(chips: int, batch: float, context: float) -> StepTime:
+        return decode_step(replace(d, chips=chips), batch, context)
+
+    def mistake(wrong: _Wrong) -> Callable[..., float]:
+        return lambda chips, batch, context: wrong(
+            took(chips, batch, context), took(1, batch, context), took(chips, 1, context)
+        )
+
+    return Exercise(
+        lambda chips, batch, context: took(chips, batch, context).total,
+        cases=(
+            {"chips": 8, "batch": 1, "context": 2048},
+            {"chips": 8, "batch": 128, "context": 8192},
+            {"chips": 8, "batch": 1024, "context": 2048},
+            {"chips": 4, "batch": 400, "context": 4096},
+        ),
+        mistakes={
+            **{said: mistake(wrong) for said, wrong in _STEPS.items()},
+            "you took the cache of one token per sequence. A step reads the whole context.": (
+                lambda chips, batch, context: took(chips, batch, 1).cache + took(chips, batch, context).matmul
+            ),
+        },
+    )
+
+
+DECODE_STEP = step_exercise(NODE)
 
 # --- prefill ---------------------------------------------------------------------------------------------------------
 
@@ -33,48 +172,25 @@ PREFILL = Numeric(
     answer=_prefill,
     unit="ms",
     right="Two FLOPs per parameter and token, over the rate that is really reached: 40 % of eight cards' peak.",
-    traps=(
-        Trap(
-            value=_prefill_peak,
-            feedback="That is the time at the full peak. An engine at 40 % needs 2.5 times as long.",
+    traps=PREFILL_TIME.traps(
+        {
+            "that is the time to read the weights once. All tokens of the prompt share that read, and multiplying for "
+            f"{PROMPT:,} of them takes longer.": decode_step(NODE, 1, 0).weights,
+            "you read the weights once per token, as in decode. A prompt is known in advance: its tokens share one "
+            "read.": PROMPT * decode_step(NODE, 1, 0).weights,
+        },
+        chips=8,
+        tokens=PROMPT,
+        mfu=MFU,
+    ),
+    sharper=(
+        Sharper(
+            value=prefill_time(NODE, PROMPT, mfu=MFU, attention=True),
+            feedback=f"You counted attention's own arithmetic too. Without it the prefill takes {_ms(_prefill)}.",
         ),
-        Trap(
-            value=_prefill_peak * MFU,
-            feedback=(
-                "You multiplied the time by 0.4, so a less efficient engine came out faster. The 40 % scales the rate, "
-                "and the rate stands below the line: divide by it."
-            ),
-        ),
-        Trap(
-            value=_prefill / 2,
-            feedback="You counted one FLOP per parameter and token. A multiplication and an addition make two.",
-        ),
-        Trap(
-            value=prefill_time(ONE, PROMPT, mfu=MFU),
-            feedback="That is one card alone. The eight cards share every matrix, so their rates add up.",
-        ),
-        Trap(
-            value=prefill_time(ONE, PROMPT),
-            feedback="Two slips: one card alone, and its full peak. Eight cards share the work, each at 40 % of its peak.",
-        ),
-        Trap(
-            value=_prefill_peak / 2,
-            feedback="Two slips: one FLOP per parameter and token where there are two, and the full peak in place of 40 %.",
-        ),
-        Trap(
-            value=3 * _prefill,
-            feedback="Six FLOPs per parameter and token belong to training, with its backward pass. A forward pass takes two.",
-        ),
-        Trap(
-            value=decode_step(NODE, 1, 0).weights,
-            feedback=(
-                "That is the time to read the weights once. All tokens of the prompt share that read, and multiplying for "
-                f"{PROMPT:,} of them takes longer."
-            ),
-        ),
-        Trap(
-            value=PROMPT * decode_step(NODE, 1, 0).weights,
-            feedback="You read the weights once per token, as in decode. A prompt is known in advance: its tokens share one read.",
+        Sharper(
+            value=prefill_time(replace(NODE, params="exact"), PROMPT, mfu=MFU),
+            feedback=f"You took the exact parameters. With 70e9 the prefill takes {_ms(_prefill)}.",
         ),
     ),
     hints=(
@@ -91,6 +207,7 @@ PREFILL = Numeric(
 # --- the floor -------------------------------------------------------------------------------------------------------
 
 _floor = decode_step(NODE, 1, 0).weights
+_exact_floor = decode_step(replace(NODE, params="exact"), 1, 0).weights
 
 FLOOR = Numeric(
     id="03-decode-floor",
@@ -131,6 +248,16 @@ FLOOR = Numeric(
         Trap(
             value=H100_TEXT.memory / H100_TEXT.bandwidth,
             feedback="That is the time to read a full card of 80 GB. A step reads what is stored: the weights, an eighth of them on each card.",
+        ),
+        Trap(
+            value=decode_step(replace(NODE, weights="int4"), 1, 0).weights,
+            feedback="That is a quarter: int4, half a byte for each weight. In bf16 a weight has two bytes.",
+        ),
+    ),
+    sharper=(
+        Sharper(
+            value=_exact_floor,
+            feedback=f"You took the exact parameters. With 70e9 the step takes {_ms(_floor)}.",
         ),
     ),
     hints=(
@@ -272,40 +399,15 @@ STEP = Numeric(
     answer=_full.total,
     unit="ms",
     right="Weights and arithmetic overlap, the cache waits its turn: the cache plus the longer of the other two.",
-    traps=(
-        Trap(
-            value=_full.weights + _full.compute + _full.cache,
-            feedback=(
-                "You summed all three. A matmul multiplies one tile of weights while the next is on its way, so of those "
-                "two only the longer counts."
-            ),
-        ),
-        Trap(
-            value=max(_full.weights, _full.compute, _full.cache),
-            feedback=(
-                "You took the longest of the three. Attention needs the result of the matmul before it, so reading the "
-                "cache does not overlap with the matmuls: add it."
-            ),
-        ),
-        Trap(
-            value=_full.cache + min(_full.weights, _full.compute),
-            feedback=(
-                f"You let the arithmetic hide, and counted the two reads. Batch {_FULL} is above the critical batch of "
-                f"{number(critical_batch(H100_TEXT))}: the arithmetic sets the pace, and reading the weights hides behind it."
-            ),
-        ),
-        Trap(
-            value=_full.matmul,
-            feedback="That is the matmul part only. Attention reads the cache of every sequence as well.",
-        ),
-        Trap(
-            value=_full.weights,
-            feedback="That is the floor, reading the weights. At this batch the arithmetic is longer, and the cache comes on top.",
-        ),
-        Trap(
-            value=_full.weights + _full.compute,
-            feedback="You left out the cache, and added two terms that overlap.",
-        ),
+    traps=DECODE_STEP.traps(
+        {
+            "that is reading the weights. At this batch the arithmetic is longer, and the cache comes on top.": _full.weights,
+            "you left out the cache, and added two terms that overlap.": _full.weights + _full.compute,
+        },
+        without=("dtype", "FLOP", "chip", "one sequence.", "one token", "once for each", "keys"),  # the times are given
+        chips=8,
+        batch=_FULL,
+        context=_SHORT,
     ),
     hints=(
         "Which of the three happen at the same time?",
@@ -424,88 +526,3 @@ TERM_ORDER = Ordering(
 )
 
 QUESTIONS: tuple[Question, ...] = (PREFILL, FLOOR, BELOW, STEP, CACHE_TIME, TERM_ORDER, INT8_WEIGHTS)
-
-# --- exercises -------------------------------------------------------------------------------------------------------
-
-
-def _node(chips: int) -> Deployment:
-    return replace(NODE, chips=chips)
-
-
-PREFILL_TIME = Exercise(
-    reference=lambda chips, tokens, mfu: prefill_time(_node(chips), tokens, mfu=mfu),
-    cases=(
-        {"chips": 8, "tokens": 2048, "mfu": 0.4},
-        {"chips": 8, "tokens": 512, "mfu": 1.0},
-        {"chips": 4, "tokens": 8192, "mfu": 0.5},
-    ),
-    mistakes={
-        "one FLOP per parameter and token; a multiplication and an addition make two.": lambda chips, tokens, mfu: (
-            prefill_time(_node(chips), tokens, mfu=mfu) / 2
-        ),
-        "the time was multiplied by the MFU; a lower MFU means a lower rate and a longer time.": (
-            lambda chips, tokens, mfu: prefill_time(_node(chips), tokens) * mfu
-        ),
-        "the MFU is not in it, so this is the time at the full peak.": lambda chips, tokens, mfu: prefill_time(
-            _node(chips), tokens
-        ),
-        "the rate of one chip; the chips share the work, so their rates add up.": lambda chips, tokens, mfu: (
-            prefill_time(ONE, tokens, mfu=mfu)
-        ),
-    },
-)
-
-
-def _step(chips: int, batch: float, context: float):
-    return decode_step(_node(chips), batch, context)
-
-
-def _summed(chips: int, batch: float, context: float) -> float:
-    step = _step(chips, batch, context)
-    return step.weights + step.compute + step.cache
-
-
-def _longest(chips: int, batch: float, context: float) -> float:
-    step = _step(chips, batch, context)
-    return max(step.weights, step.compute, step.cache)
-
-
-def _one_flop(chips: int, batch: float, context: float) -> float:
-    step = _step(chips, batch, context)
-    return step._replace(compute=step.compute / 2).total
-
-
-def _one_bandwidth(chips: int, batch: float, context: float) -> float:
-    alone = decode_step(ONE, batch, context)
-    return alone._replace(compute=_step(chips, batch, context).compute).total
-
-
-def _one_sequence(chips: int, batch: float, context: float) -> float:
-    return _step(chips, batch, context)._replace(cache=_step(chips, 1, context).cache).total
-
-
-def _no_context(chips: int, batch: float, context: float) -> float:
-    return _step(chips, batch, context)._replace(cache=_step(chips, batch, 1).cache).total
-
-
-DECODE_STEP = Exercise(
-    reference=lambda chips, batch, context: _step(chips, batch, context).total,
-    cases=(
-        {"chips": 8, "batch": 1, "context": 2048},
-        {"chips": 8, "batch": 128, "context": 8192},
-        {"chips": 8, "batch": 1024, "context": 2048},
-        {"chips": 4, "batch": 400, "context": 4096},
-    ),
-    mistakes={
-        "all three terms were summed; reading the weights and multiplying by them overlap, so take the longer.": _summed,
-        "the longest of the three; attention does not overlap with the matmuls, so the cache is added.": _longest,
-        "one FLOP per parameter and sequence; a multiplication and an addition make two.": _one_flop,
-        "the bandwidth of one chip; all chips read their share at the same time.": _one_bandwidth,
-        "the cache of one sequence; every sequence of the batch has its own.": _one_sequence,
-        "the cache of one token per sequence; a step reads the whole context.": _no_context,
-        "the arithmetic is not in it; above the critical batch it takes longer than the weights.": (
-            lambda chips, batch, context: _step(chips, batch, context)._replace(compute=0.0).total
-        ),
-        "the cache is not in it.": lambda chips, batch, context: _step(chips, batch, context).matmul,
-    },
-)

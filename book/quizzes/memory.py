@@ -19,7 +19,7 @@ from scaling import (
     weight_bytes,
 )
 from scaling.course.exercise import Exercise
-from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, WrongOrder
 from scaling.memory import grouped_weight_bytes
 from scaling.units import DTYPE_BYTES, GB, GiB, KiB, kB, number
 
@@ -83,10 +83,156 @@ _BY_MODEL = tuple(
 _DEEPER = LLAMA3_405B.kv_bytes_per_token("int8") / LLAMA3_8B.kv_bytes_per_token("int8")
 _LARGER = LLAMA3_405B.params / LLAMA3_8B.params
 
+_DTYPE_OF = {DTYPE_BYTES[dtype]: dtype for dtype in ("bf16", "int8", "int4")}
+
+
+def _cache(
+    *, layers: int, q_heads: int, kv_heads: int, head_dim: int, number_bytes: float, batch: int, context: int
+) -> float:
+    shape = replace(LLAMA3_70B, layers=layers, q_heads=q_heads, kv_heads=kv_heads, head_dim=head_dim)
+    return cache_bytes(Deployment(model=shape, chip=H100_TEXT, kv=_DTYPE_OF[number_bytes]), batch, context)
+
+
+CACHE = Exercise(
+    _cache,
+    cases=tuple(
+        {
+            "layers": model.layers,
+            "q_heads": model.q_heads,
+            "kv_heads": model.kv_heads,
+            "head_dim": model.head_dim,
+            "number_bytes": DTYPE_BYTES[dtype],
+            "batch": batch,
+            "context": context,
+        }
+        for model, dtype, batch, context in (
+            (LLAMA3_70B, "int8", 32, 8192),
+            (LLAMA3_8B, "int4", 5, 3000),
+            (replace(LLAMA3_405B, kv_heads=16), "bf16", 7, 131_072),  # made up: elsewhere 8 heads look like 8 bits
+        )
+    ),
+    mistakes={
+        "you counted keys or values alone. Attention reads both, so both are kept.": lambda **a: _cache(**a) / 2,
+        "you used the query heads, or the whole width D. Queries are not kept: only the KV heads are.": lambda **a: (
+            _cache(**{**a, "kv_heads": a["q_heads"]})
+        ),
+        "you used the query heads for each KV head. It is the KV heads themselves that are kept.": lambda **a: _cache(
+            **{**a, "kv_heads": a["q_heads"] // a["kv_heads"]}
+        ),
+        "you counted one KV head. All of them are kept.": lambda **a: _cache(**a) / a["kv_heads"],
+        "you counted one number for each head. A key has as many as the head is wide, and so has a value.": lambda **a: (
+            _cache(**a) / a["head_dim"]
+        ),
+        "that is one layer. Every layer keeps its own keys and values.": lambda **a: _cache(**a) / a["layers"],
+        "that is one sequence. Each sequence of the batch has a cache of its own.": lambda **a: _cache(
+            **{**a, "batch": 1}
+        ),
+        "that is one token. The cache keeps every token of the context.": lambda **a: _cache(**{**a, "context": 1}),
+        "you took bits for bytes, and a byte has 8 of them.": lambda **a: 8 * _cache(**a),
+        "you divided by 8 bits, and the numbers are bytes already.": lambda **a: _cache(**a) / 8,
+        "you took one byte per number, whatever the dtype.": lambda **a: _cache(**{**a, "number_bytes": 1.0}),
+    },
+)
+
+# What the dtype, and the names of the units, invite beside those.
+_token = {"layers": 80, "q_heads": 64, "kv_heads": 8, "head_dim": 128, "number_bytes": 1.0, "batch": 1}
+
+
+def _two_bytes(size: float) -> dict[str, float]:
+    return {"that is the bf16 cache, two bytes a number. An int8 number is one byte.": 2 * size}
+
+
+_KV_DTYPE = {size: dtype for dtype, size in KV.items()}
+
+
+def _node(*, chips: int, memory: float, usable: float, weights: float, kv_per_token: float, context: int) -> Deployment:
+    return Deployment(
+        model=replace(LLAMA3_70B, nominal_params=weights / DTYPE_BYTES["int8"]),
+        chip=replace(H100_TEXT, memory=memory),
+        chips=chips,
+        weights="int8",
+        kv=_KV_DTYPE[kv_per_token],
+        params="nominal",
+        usable=usable,
+    )
+
+
+def _sequences(**case: Any) -> int:
+    return max_batch(_node(**case), case["context"])
+
+
+def _quotient(**case: Any) -> float:
+    d = _node(**case)
+    return (d.memory - weight_bytes(d)) / cache_bytes(d, 1, case["context"])
+
+
+def _reserve_last(**case: Any) -> int:
+    full = {**case, "usable": 1.0}
+    return max(0, floor(case["usable"] * _quotient(**full)))
+
+
+# As the text does it: 20 GB kept back, sequences of 4,096 tokens rounded down to tens, and half as many of 8,192.
+_kept_back = 8 * CARD - weight_bytes(NODE) - 20 * GB
+_rounded_down = _kept_back / cache_bytes(replace(NODE, kv="int8"), 1, CONTEXT / 2) // 10 * 10
+
+SEQUENCES = Exercise(
+    _sequences,
+    cases=tuple(
+        {
+            "chips": chips,
+            "memory": CARD,
+            "usable": usable,
+            "weights": weight_bytes(replace(ONE_CARD, weights=weights)),
+            "kv_per_token": KV[kv],
+            "context": context,
+        }
+        for chips, usable, weights, kv, context in (
+            (8, 0.85, "bf16", "bf16", 8192),
+            (2, 0.9, "int8", "int8", 4096),
+            (1, 1.0, "bf16", "int8", 8192),
+        )
+    ),
+    mistakes={
+        "a negative number of sequences. When the weights do not fit, the answer is 0.": lambda **a: floor(
+            _quotient(**a)
+        ),
+        "a negative number of sequences, cut towards 0. When the weights do not fit, the answer is 0.": lambda **a: int(
+            _quotient(**a)
+        ),
+        "you did not round the quotient. Part of a sequence cannot be served: round down.": lambda **a: max(
+            0.0, _quotient(**a)
+        ),
+        "not rounded, and below zero when the weights do not fit. Round down, and stop at 0.": _quotient,
+        "you rounded up. The last sequence would not fit: round down.": lambda **a: max(0, floor(_quotient(**a)) + 1),
+        "you rounded to the nearest. Where that is up, the last sequence does not fit: round down.": lambda **a: max(
+            0, round(_quotient(**a))
+        ),
+        "you forgot the reserve: only a share of the memory may be filled.": lambda **a: _sequences(
+            **{**a, "usable": 1.0}
+        ),
+        "the reserve is forgotten, and so is the case where nothing fits, whose answer is 0.": lambda **a: floor(
+            _quotient(**{**a, "usable": 1.0})
+        ),
+        "you forgot the weights: they occupy the memory before any cache does.": lambda **a: _sequences(
+            **{**a, "weights": 1.0}
+        ),
+        "you took the share of what the weights leave. It is a share of the whole memory.": _reserve_last,
+        "you took one card's memory only. A sequence is spread over all the chips.": lambda **a: _sequences(
+            **{**a, "chips": 1}
+        ),
+        "you put all the weights on every chip. The chips share them.": lambda **a: _sequences(
+            **{**a, "weights": a["chips"] * a["weights"]}
+        ),
+        "that is how many tokens fit. A sequence has a whole context of them.": lambda **a: _sequences(
+            **{**a, "context": 1}
+        ),
+    },
+)
+
 QUESTIONS: tuple[Question, ...] = (
     Numeric(
         id="02-kv-per-token",
-        prompt="LLaMA 3-70B keeps its cache in int8. How many bytes does one token of one sequence occupy? Count exactly.",
+        prompt="LLaMA 3-70B keeps its cache in int8. How many bytes does one token of one sequence occupy? Give three digits.",
         answer=KV["int8"],
         unit="B",
         rtol=0.005,  # close enough to tell 163,840 from 160,000, wide enough for 164 kB
@@ -94,45 +240,19 @@ QUESTIONS: tuple[Question, ...] = (
             f"A key and a value for each of {LLAMA3_70B.layers} layers, {LLAMA3_70B.kv_heads} KV heads and "
             f"{LLAMA3_70B.head_dim} elements, one byte each. That is exactly {number(KV['int8'] / KiB)} KiB."
         ),
-        traps=(
-            Trap(
-                value=KV["int8"] / 2,
-                feedback="Half of it: you counted the key or the value. Attention reads both, so both are kept.",
-            ),
-            Trap(
-                value=MULTI_HEAD.kv_bytes_per_token("int8"),
-                feedback=(
-                    f"You used the {LLAMA3_70B.q_heads} query heads, or the whole width D. Queries are thrown away after each step; only the "
-                    f"{LLAMA3_70B.kv_heads} KV heads are kept. Grouped-query attention exists to save this factor of "
-                    f"{LLAMA3_70B.q_heads // LLAMA3_70B.kv_heads}."
+        traps=CACHE.traps(
+            {
+                **_two_bytes(KV["int8"]),
+                "you took four bytes a number, as in fp32. An int8 number is one byte.": 4 * KV["int8"],
+                "you gave all 64 query heads a cache, in bf16. Only the 8 KV heads keep one, in int8 here.": (
+                    MULTI_HEAD.kv_bytes_per_token("bf16")
                 ),
-            ),
-            Trap(
-                value=KV["int8"] / LLAMA3_70B.kv_heads,
-                feedback=(
-                    f"An eighth of it. If you counted one KV head: there are {LLAMA3_70B.kv_heads}. "
-                    "If you divided by 8: an int8 number is one byte already, not one bit."
-                ),
-            ),
-            Trap(
-                value=KV["int8"] / KiB * kB,
-                feedback=(
-                    f"That is {number(KV['int8'] / KiB)} times 1,000. The right figure is {number(KV['int8'] / KiB)} KiB, "
-                    f"and a KiB is {number(int(KiB))} bytes. The {number(100 * (KiB / kB - 1), 2)} % come back in every later number."
-                ),
-            ),
-            Trap(
-                value=KV["bf16"],
-                feedback="That is the bf16 cache, two bytes a number. The question has int8, one byte.",
-            ),
-            Trap(
-                value=KV["int8"] / LLAMA3_70B.layers,
-                feedback=f"That is one layer. Each of the {LLAMA3_70B.layers} layers keeps keys and values of its own.",
-            ),
-            Trap(
-                value=KV["int8"] / LLAMA3_70B.head_dim,
-                feedback=f"You counted one number for each head. A key has {LLAMA3_70B.head_dim} numbers, the size of a head; so has a value.",
-            ),
+                f"that is {number(KV['int8'] / KiB)} times 1,000. The right figure is {number(KV['int8'] / KiB)} KiB, "
+                f"and a KiB is {number(int(KiB))} bytes.": KV["int8"] / KiB * kB,
+            },
+            rtol=0.005,
+            **_token,
+            context=1,
         ),
         hints=(
             "Ask what one layer must remember of one token.",
@@ -154,47 +274,22 @@ QUESTIONS: tuple[Question, ...] = (
             f"{number(KV['int8'])} B a token, kept through to the end. In binary units it is exactly "
             f"{number(LONG_SEQUENCE / GiB)} GiB: two right numbers, two names."
         ),
-        traps=(
-            Trap(
-                value=LONG_SEQUENCE / GiB * GB,
-                feedback=(
-                    "The number is right in GiB. You called it GB, and a GB is "
-                    f"{number(100 * (1 - GB / GiB), 2)} % smaller: divide the bytes by 10^9."
+        traps=CACHE.traps(
+            {
+                **_two_bytes(LONG_SEQUENCE),
+                "the number is right in GiB. You called it GB, and a GB is "
+                f"{number(100 * (1 - GB / GiB), 2)} % smaller: divide the bytes by 10^9.": LONG_SEQUENCE / GiB * GB,
+                "you multiplied 160,000 B by the tokens. A token takes 160 KiB, which is 163,840 B.": (
+                    KV["int8"] / KiB * kB * LONG
                 ),
-            ),
-            Trap(
-                value=KV["int8"] / KiB * kB * LONG,
-                feedback="You multiplied 160,000 B by the tokens. A token takes 160 KiB, which is 163,840 B.",
-            ),
-            Trap(
-                value=162 * kB * LONG,
-                feedback=(
-                    "This is the 5.3 GB of the text. 162 kB a token would give it; "
-                    f"{number(KV['int8'])} B give {number(100 * (KV['int8'] / (162 * kB) - 1), 2)} % more."
-                ),
-            ),
-            Trap(value=LONG_SEQUENCE / 2, feedback="Half of it: the factor 2 for keys and values is missing."),
-            Trap(
-                value=cache_bytes(replace(ONE_CARD, kv="bf16"), 1, LONG),
-                feedback="That is the bf16 cache. In int8 each number takes one byte, not two.",
-            ),
-            Trap(
-                value=cache_bytes(replace(ONE_CARD, model=MULTI_HEAD), 1, LONG),
-                feedback=(
-                    f"You gave each of the {LLAMA3_70B.q_heads} query heads a cache. Only the {LLAMA3_70B.kv_heads} KV heads have one."
-                ),
-            ),
-            Trap(
-                value=LONG_SEQUENCE / LLAMA3_70B.layers,
-                feedback=f"That is the cache of one layer. All {LLAMA3_70B.layers} layers keep one.",
-            ),
-            Trap(
-                value=LONG_SEQUENCE / LLAMA3_70B.kv_heads,
-                feedback=(
-                    f"An eighth of it. If you counted one KV head: there are {LLAMA3_70B.kv_heads}. "
-                    "If you divided by 8: int8 numbers are bytes already."
-                ),
-            ),
+                "you rounded the bytes of a token first: 162 kB would give it. "
+                f"{number(KV['int8'])} B give {number(100 * (KV['int8'] / (162 * kB) - 1), 2)} % more.": 162
+                * kB
+                * LONG,
+            },
+            rtol=0.005,
+            **_token,
+            context=LONG,
         ),
         hints=(
             "You know the bytes of one token. A sequence keeps all its tokens.",
@@ -278,7 +373,7 @@ QUESTIONS: tuple[Question, ...] = (
                 ),
             ),
             Option(
-                text="Yes, if the cache is kept in bf16",
+                text="Yes, if the cache is kept in bf16, which needs no scales",
                 correct=bool(fits(replace(INT4, kv="bf16"), BATCH, CONTEXT)),
                 feedback=(
                     f"That is the wrong direction: bf16 doubles the cache, to {_gb(cache_bytes(replace(INT4, kv='bf16'), BATCH, CONTEXT))}, "
@@ -286,7 +381,7 @@ QUESTIONS: tuple[Question, ...] = (
                 ),
             ),
             Option(
-                text="No: the weights alone are more than the card holds",
+                text="No: the weights alone are more than the card holds, before any runtime",
                 correct=bool(weight_bytes(INT4) > CARD),
                 feedback=(
                     f"70e9 numbers of 4 bits are 280e9 bits, and {_gb(weight_bytes(INT4))}. Divide bits by 8 before you compare with bytes."
@@ -311,48 +406,44 @@ QUESTIONS: tuple[Question, ...] = (
         ),
         answer=max_batch(NODE, CONTEXT),
         unit="sequences",
-        rtol=0.003,  # a count: one sequence more is a mistake of its own
+        rtol=0,
         right=(
             f"{_gb(NODE.memory)} usable, {_gb(weight_bytes(NODE))} of weights, so {_gb(cache_budget(NODE))} of cache. "
             "The text gets 355: it keeps back 20 GB only, and its cache is int8."
         ),
-        traps=(
-            Trap(
-                value=max_batch(replace(NODE, kv="int8"), CONTEXT),
-                feedback="Twice too many: an int8 cache, or keys without values. In bf16 each of the two takes two bytes a number.",
-            ),
-            Trap(
-                value=max_batch(replace(NODE, usable=1.0), CONTEXT),
-                feedback="You filled all 640 GB. Only 85 % may be used; the rest is for activations and the runtime.",
-            ),
-            Trap(
-                value=max_batch(replace(NODE, kv="int8", usable=1.0), CONTEXT),
-                feedback="Two slips: an int8 cache instead of bf16, and no reserve.",
-            ),
-            Trap(
-                value=floor(NODE.memory / cache_bytes(NODE, 1, CONTEXT)),
-                feedback="You divided the whole 544 GB among sequences. The weights sit there first: subtract 140 GB.",
-            ),
-            Trap(
-                value=max_batch(NODE, CONTEXT) + 1,
-                feedback="You rounded up. The last sequence has no room: round down.",
-            ),
-            Trap(
-                value=floor(cache_budget(NODE) / GB / (cache_bytes(NODE, 1, CONTEXT) / GiB)),
-                feedback="You divided GB by GiB. A sequence takes 2.5 GiB, which is 7 % more in GB: use one unit throughout.",
-            ),
-            Trap(
-                value=floor(NODE.usable * max_batch(replace(NODE, usable=1.0), CONTEXT)),
-                feedback="You took 85 % of what the weights leave. The share is of the whole 640 GB: reserve first, then subtract the weights.",
-            ),
-            Trap(
-                value=max_batch(replace(NODE, weights="int8"), CONTEXT),
-                feedback="You took one byte for a weight. Weights in bf16 have two: 140 GB, not 70.",
-            ),
-            Trap(
-                value=floor(max_batch(NODE, CONTEXT) / NODE.chips),
-                feedback="That is one card's share. Each sequence is spread over all eight, so the budget is that of all eight.",
-            ),
+        traps=SEQUENCES.traps(
+            {
+                "twice too many: an int8 cache, or keys without values. In bf16 each of the two takes two bytes a number.": (
+                    max_batch(replace(NODE, kv="int8"), CONTEXT)
+                ),
+                "two slips: an int8 cache instead of bf16, and no reserve.": max_batch(
+                    replace(NODE, kv="int8", usable=1.0), CONTEXT
+                ),
+                "you kept back 20 GB in place of 15 %, and took an int8 cache.": floor(
+                    _kept_back / cache_bytes(replace(NODE, kv="int8"), 1, CONTEXT)
+                ),
+                "that is the text's number: it keeps back 20 GB in place of 15 %, takes an int8 cache, and rounds on the way.": (
+                    _rounded_down / 2
+                ),
+                "you kept back 20 GB. 15 % of 640 GB are 96.": floor(_kept_back / cache_bytes(NODE, 1, CONTEXT)),
+                "you divided GB by GiB. A sequence takes 2.5 GiB, which is 7 % more in GB: use one unit throughout.": floor(
+                    cache_budget(NODE) / GB / (cache_bytes(NODE, 1, CONTEXT) / GiB)
+                ),
+                "you took one byte for a weight. Weights in bf16 have two: 140 GB, not 70.": max_batch(
+                    replace(NODE, weights="int8"), CONTEXT
+                ),
+                "that is one card's share. Each sequence is spread over all eight, so the budget is that of all eight.": floor(
+                    max_batch(NODE, CONTEXT) / NODE.chips
+                ),
+            },
+            rtol=0,
+            without=("negative", "below zero", "where nothing fits", "nearest", "weights on every chip"),
+            chips=8,
+            memory=CARD,
+            usable=0.85,
+            weights=weight_bytes(NODE),
+            kv_per_token=KV["bf16"],
+            context=CONTEXT,
         ),
         hints=(
             "Find what the cache may take, then divide by the cache of one sequence.",
@@ -410,120 +501,4 @@ QUESTIONS: tuple[Question, ...] = (
             "Gradients and optimiser state exist in training only."
         ),
     ),
-)
-
-_DTYPE_OF = {DTYPE_BYTES[dtype]: dtype for dtype in ("bf16", "int8", "int4")}
-
-
-def _cache(
-    *, layers: int, q_heads: int, kv_heads: int, head_dim: int, number_bytes: float, batch: int, context: int
-) -> float:
-    shape = replace(LLAMA3_70B, layers=layers, q_heads=q_heads, kv_heads=kv_heads, head_dim=head_dim)
-    return cache_bytes(Deployment(model=shape, chip=H100_TEXT, kv=_DTYPE_OF[number_bytes]), batch, context)
-
-
-CACHE = Exercise(
-    _cache,
-    cases=tuple(
-        {
-            "layers": model.layers,
-            "q_heads": model.q_heads,
-            "kv_heads": model.kv_heads,
-            "head_dim": model.head_dim,
-            "number_bytes": DTYPE_BYTES[dtype],
-            "batch": batch,
-            "context": context,
-        }
-        for model, dtype, batch, context in (
-            (LLAMA3_70B, "int8", 32, 8192),
-            (LLAMA3_8B, "bf16", 5, 3000),
-            (LLAMA3_405B, "int4", 7, 131_072),
-        )
-    ),
-    mistakes={
-        "keys or values alone. Attention needs both, so the numbers are counted twice.": lambda **a: _cache(**a) / 2,
-        "query heads in place of KV heads. Queries are not kept.": lambda **a: _cache(
-            **{**a, "kv_heads": a["q_heads"]}
-        ),
-        "one layer only. Every layer keeps its own keys and values.": lambda **a: _cache(**{**a, "layers": 1}),
-        "one sequence only. Each sequence of the batch has a cache of its own.": lambda **a: _cache(
-            **{**a, "batch": 1}
-        ),
-        "one token only. The cache keeps every token of the context.": lambda **a: _cache(**{**a, "context": 1}),
-        "bits where bytes were asked: number_bytes is in bytes already.": lambda **a: 8 * _cache(**a),
-        "one byte per number, whatever the dtype: number_bytes is missing.": lambda **a: _cache(
-            **{**a, "number_bytes": 1.0}
-        ),
-        "GB where bytes were asked.": lambda **a: _cache(**a) / GB,
-        "GiB where bytes were asked.": lambda **a: _cache(**a) / GiB,
-    },
-)
-
-_KV_DTYPE = {size: dtype for dtype, size in KV.items()}
-
-
-def _node(*, chips: int, memory: float, usable: float, weights: float, kv_per_token: float, context: int) -> Deployment:
-    return Deployment(
-        model=replace(LLAMA3_70B, nominal_params=weights / DTYPE_BYTES["int8"]),
-        chip=replace(H100_TEXT, memory=memory),
-        chips=chips,
-        weights="int8",
-        kv=_KV_DTYPE[kv_per_token],
-        params="nominal",
-        usable=usable,
-    )
-
-
-def _sequences(**case: Any) -> int:
-    return max_batch(_node(**case), case["context"])
-
-
-def _quotient(**case: Any) -> float:
-    d = _node(**case)
-    return (d.memory - weight_bytes(d)) / cache_bytes(d, 1, case["context"])
-
-
-def _reserve_last(**case: Any) -> int:
-    full = {**case, "usable": 1.0}
-    return max(0, floor(case["usable"] * _quotient(**full)))
-
-
-SEQUENCES = Exercise(
-    _sequences,
-    cases=tuple(
-        {
-            "chips": chips,
-            "memory": CARD,
-            "usable": usable,
-            "weights": weight_bytes(replace(ONE_CARD, weights=weights)),
-            "kv_per_token": KV[kv],
-            "context": context,
-        }
-        for chips, usable, weights, kv, context in (
-            (8, 0.85, "bf16", "bf16", 8192),
-            (2, 0.9, "int8", "int8", 4096),
-            (1, 1.0, "bf16", "int8", 8192),
-        )
-    ),
-    mistakes={
-        "a negative number of sequences. When the weights do not fit, the answer is 0.": lambda **a: floor(
-            _quotient(**a)
-        ),
-        "the quotient is not rounded. Part of a sequence cannot be served: round down.": lambda **a: max(
-            0.0, _quotient(**a)
-        ),
-        "not rounded, and below zero when the weights do not fit. Round down, and stop at 0.": _quotient,
-        "rounded up. The last sequence would not fit.": lambda **a: max(0, floor(_quotient(**a)) + 1),
-        "the reserve is forgotten: only the share `usable` of the memory may be filled.": lambda **a: _sequences(
-            **{**a, "usable": 1.0}
-        ),
-        "the reserve is forgotten, and so is the case where nothing fits, whose answer is 0.": lambda **a: floor(
-            _quotient(**{**a, "usable": 1.0})
-        ),
-        "the weights are forgotten: they occupy the memory before any cache does.": lambda **a: _sequences(
-            **{**a, "weights": 1.0}
-        ),
-        "the share `usable` is taken of what the weights leave. It is a share of the whole memory.": _reserve_last,
-        "one card's memory only. A sequence is spread over all the chips.": lambda **a: _sequences(**{**a, "chips": 1}),
-    },
 )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import ceil
 
+from quizzes.latency import prefill_exercise
 from scaling import (
     H100_TEXT,
     LLAMA3_70B,
@@ -15,7 +16,7 @@ from scaling import (
     prefill_time,
 )
 from scaling.course.exercise import Exercise
-from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Sharper, Single, Trap, WrongOrder
 from scaling.units import ms, number
 
 # Sixteen v5e, weights, cache and arithmetic in bf16, with the constants of the text; and a node of eight H100.
@@ -41,6 +42,49 @@ def _ms(seconds: float) -> str:
 
 _SLICE = "LLaMA 3-70B (70e9 parameters) runs on 16 TPU v5e, 197 TFLOP/s each in bf16, all weights and cache in bf16."
 
+# --- exercise --------------------------------------------------------------------------------------------------------
+
+
+def _servers(*, prefill: float, step_ms: float, batch: int, prompt_tokens: int, decode_tokens: int) -> float:
+    return prefill_decode_ratio(prefill, step_ms * ms, batch, decode_tokens)
+
+
+SERVERS = Exercise(
+    _servers,
+    cases=tuple(
+        {"prefill": prefill, "step_ms": step_ms, "batch": batch, "prompt_tokens": prompt, "decode_tokens": decode}
+        for prefill, step_ms, batch, prompt, decode in (
+            (0.91, 19.0, 32, 8192, 512),
+            (0.3620, 8.4, 24, 8192, 4096),
+            (0.0905, 5.3, 3, 2048, 300),
+        )
+    ),
+    mistakes={
+        "upside down. These are decode servers for each prefill server.": lambda **a: 1 / _servers(**a),
+        "upside down, and milliseconds are mixed with seconds.": lambda **a: ms / _servers(**a),
+        "milliseconds are mixed with seconds: step_ms is in ms, prefill in s.": lambda **a: _servers(**a) * ms,
+        "milliseconds were multiplied by 1000. To get seconds, divide.": lambda **a: _servers(**a) * ms * ms,
+        "the batch is forgotten. A decode server works on all its sequences at once.": lambda **a: _servers(
+            **{**a, "batch": 1}
+        ),
+        "the batch divides. More sequences at once means more answers finished, and more prompts wanted.": (
+            lambda **a: _servers(**a) / a["batch"] ** 2
+        ),
+        "you divided by one step. A sequence stays for decode_tokens steps.": lambda **a: _servers(
+            **{**a, "decode_tokens": 1}
+        ),
+        "you took 512 tokens, whatever decode_tokens says.": lambda **a: _servers(**{**a, "decode_tokens": SHORT}),
+        "prompt tokens in place of generated ones. The prompt's length is in the prefill time already.": (
+            lambda **a: _servers(**{**a, "decode_tokens": a["prompt_tokens"]})
+        ),
+        "prompt and answer together. Only generated tokens take decode steps.": lambda **a: _servers(
+            **{**a, "decode_tokens": a["prompt_tokens"] + a["decode_tokens"]}
+        ),
+        "the two times alone. Batch and answer length are missing.": lambda **a: _servers(
+            **{**a, "batch": 1, "decode_tokens": 1}
+        ),
+    },
+)
 # --- time to first token ---------------------------------------------------------------------------------------------
 
 _with_attention = prefill_time(SLICE, PROMPT, mfu=MFU, attention=True)
@@ -54,41 +98,21 @@ TTFT = Numeric(
         f"Two FLOP for each parameter and token, at 40 % of what 16 chips can do. Attention would add "
         f"{number(100 * (_with_attention / PREFILL - 1))} %."
     ),
-    traps=(
-        Trap(
-            value=prefill_time(SLICE, PROMPT, mfu=1.0),
-            feedback="That is 100 % MFU. The chips reach 40 % of their peak, so it takes 2.5 times as long.",
-        ),
-        Trap(
-            value=PREFILL / 2,
-            feedback="Half of it: a multiplication and an addition are two FLOP for each parameter and token.",
-        ),
-        Trap(
-            value=prefill_time(SLICE, PROMPT, mfu=1.0) * MFU,
-            feedback="You multiplied by 0.4. A lower MFU takes longer: divide by it.",
-        ),
-        Trap(
-            value=prefill_time(replace(SLICE, chips=1), PROMPT, mfu=MFU),
-            feedback="That is one chip. The 16 chips share the work.",
-        ),
-        Trap(
-            value=PREFILL / PROMPT,
-            feedback="That is one token of the prompt. All of them must pass before the first one comes out.",
-        ),
-        Trap(
-            value=prefill_time(SLICE, PROMPT, mfu=MFU) / SLICE.chips,
-            feedback="You divided by the 16 chips twice: their FLOP/s are counted together already.",
-        ),
-        Trap(
+    traps=prefill_exercise(SLICE).traps(
+        {
+            "that is 8 H100 at 40 %, another machine.": prefill_time(NODE, PROMPT, mfu=MFU),
+            "you took the int8 rate, 394 TFLOP/s.": PREFILL / 2,
+            "you shared the work among 8 chips. There are 16.": prefill_time(replace(SLICE, chips=8), PROMPT, mfu=MFU),
+            "that is a decode step: it reads memory. A prefill multiplies thousands of tokens at once.": FULL_STEP,
+        },
+        chips=16,
+        tokens=PROMPT,
+        mfu=MFU,
+    ),
+    sharper=(
+        Sharper(
             value=_with_attention,
-            feedback=(
-                "You added attention's own FLOPs. That is the sharper number; the question leaves them out, "
-                "so that you can compare with the text."
-            ),
-        ),
-        Trap(
-            value=FULL_STEP,
-            feedback="That is a decode step: it reads memory. A prefill multiplies thousands of tokens at once.",
+            feedback=f"You counted attention's own FLOPs too. With the matrices only it is {_ms(PREFILL)}.",
         ),
     ),
     hints=(
@@ -204,6 +228,10 @@ EVICTED = Numeric(
             value=_leaving.sequences,
             feedback="Those are the sequences that leave. Each takes all its cached tokens with it.",
         ),
+        Trap(
+            value=1 / _leaving.sequences,
+            feedback="Those are the steps from one sequence that leaves to the next. How many tokens does it take along?",
+        ),
     ),
     hints=(
         "Sequences that leave per step, times what each of them frees.",
@@ -223,50 +251,30 @@ PER_SERVER = Numeric(
     ),
     answer=TEXT_RATIO,
     unit="",
+    rtol=0.01,
     right=(
         "In 0.91 s one prefill server readies one sequence, and the decode server finishes nearly three. "
         "That is the sum of the text. The next question looks at what went into it."
     ),
-    traps=(
-        Trap(
-            value=1 / TEXT_RATIO,
-            feedback="Upside down: these are decode servers for each prefill server.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, 1, SHORT),
-            feedback=f"You compared one prompt with one answer. The decode server works on {BATCH} answers at once.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, BATCH, LONG),
-            feedback=f"You took {LONG:,} tokens from the question on eviction. Here an answer has {SHORT}.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, 1, 1),
-            feedback="You compared the two times only. A decode server needs 512 steps for an answer, and writes 32 answers at once.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, 1 / BATCH, SHORT),
-            feedback="You divided by the batch. More sequences at once means more answers finished, and more prompts wanted.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, BATCH, PROMPT),
-            feedback=f"You took the prompt's tokens. Only generated tokens take decode steps, and here they are {SHORT}.",
-        ),
-        Trap(
-            value=TEXT_RATIO / ms,
-            feedback="A thousand times too many: 0.91 is in seconds, 19 in milliseconds. Use one unit for both.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, TEXT_STEP, BATCH, 1),
-            feedback=f"You divided by one step. A sequence stays for {SHORT} of them.",
-        ),
-        Trap(
-            value=prefill_decode_ratio(TEXT_PREFILL, STEP, BATCH, SHORT),
-            feedback=(
-                f"You used the step that belongs to {BATCH} sequences, {_ms(STEP)}. That is the better sum. "
-                "This question asks for the one with 19 ms."
+    traps=SERVERS.traps(
+        {
+            f"you took {LONG:,} tokens from the question on eviction. Here an answer has {SHORT}.": prefill_decode_ratio(
+                TEXT_PREFILL, TEXT_STEP, BATCH, LONG
             ),
-        ),
+            f"you used the step that belongs to {BATCH} sequences, {_ms(STEP)}. That is the better sum. "
+            "This question asks for the one with 19 ms.": prefill_decode_ratio(PREFILL, STEP, BATCH, SHORT),
+            f"you used the batch that belongs to 19 ms, {FULL} sequences. That is a better sum. "
+            f"This question asks for the one with {BATCH}.": prefill_decode_ratio(PREFILL, FULL_STEP, FULL, SHORT),
+            "you rounded up to whole servers, from a batch or a step of your own. Take the numbers as given.": float(
+                ceil(RATIO)
+            ),
+        },
+        rtol=0.01,
+        prefill=TEXT_PREFILL,
+        step_ms=TEXT_STEP / ms,
+        batch=BATCH,
+        prompt_tokens=PROMPT,
+        decode_tokens=SHORT,
     ),
     hints=(
         "Compare two rates: prompts readied per second, answers finished per second.",
@@ -467,48 +475,3 @@ LOWERS = Multiple(
 )
 
 QUESTIONS: tuple[Question, ...] = (TTFT, FINISHING, EVICTED, PATH, PER_SERVER, INCONSISTENT, LOWERS)
-
-# --- exercise --------------------------------------------------------------------------------------------------------
-
-
-def _servers(*, prefill: float, step_ms: float, batch: int, prompt_tokens: int, decode_tokens: int) -> float:
-    return prefill_decode_ratio(prefill, step_ms * ms, batch, decode_tokens)
-
-
-SERVERS = Exercise(
-    _servers,
-    cases=tuple(
-        {"prefill": prefill, "step_ms": step_ms, "batch": batch, "prompt_tokens": prompt, "decode_tokens": decode}
-        for prefill, step_ms, batch, prompt, decode in (
-            (0.91, 19.0, 32, 8192, 512),
-            (0.3620, 8.4, 24, 8192, 4096),
-            (0.0905, 5.3, 3, 2048, 300),
-        )
-    ),
-    mistakes={
-        "upside down. These are decode servers for each prefill server.": lambda **a: 1 / _servers(**a),
-        "upside down, and milliseconds are mixed with seconds.": lambda **a: ms / _servers(**a),
-        "milliseconds are mixed with seconds: step_ms is in ms, prefill in s.": lambda **a: _servers(**a) * ms,
-        "milliseconds were multiplied by 1000. To get seconds, divide.": lambda **a: _servers(**a) * ms * ms,
-        "the batch is forgotten. A decode server works on all its sequences at once.": lambda **a: _servers(
-            **{**a, "batch": 1}
-        ),
-        "the batch divides. More sequences at once means more answers finished, and more prompts wanted.": (
-            lambda **a: _servers(**a) / a["batch"] ** 2
-        ),
-        "one step only. A sequence stays for decode_tokens steps.": lambda **a: _servers(**{**a, "decode_tokens": 1}),
-        "512 tokens, whatever decode_tokens says.": lambda **a: _servers(**{**a, "decode_tokens": SHORT}),
-        "prompt tokens in place of generated ones. The prompt's length is in the prefill time already.": (
-            lambda **a: _servers(**{**a, "decode_tokens": a["prompt_tokens"]})
-        ),
-        "prompt and answer together. Only generated tokens take decode steps.": lambda **a: _servers(
-            **{**a, "decode_tokens": a["prompt_tokens"] + a["decode_tokens"]}
-        ),
-        "rounded up. The ratio need not be whole: the number of servers is, and that comes last.": lambda **a: ceil(
-            _servers(**a)
-        ),
-        "the two times alone. Batch and answer length are missing.": lambda **a: _servers(
-            **{**a, "batch": 1, "decode_tokens": 1}
-        ),
-    },
-)

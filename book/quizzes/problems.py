@@ -374,11 +374,20 @@ LARGEST = Numeric(
     ),
     answer=float(_best),
     unit="sequences",
+    rtol=0,
     right=(
         f"The step takes {_ms(_at_best.total)}. Arithmetic is its longer part, so this is the plateau: "
         f"{best_batch(POD, CONTEXT, max_step=LIMIT)} sequences would give the same tokens per second, sooner."
     ),
     traps=(
+        Trap(
+            value=_best + 1.0,
+            feedback=f"You rounded up, and broke the limit: {_best + 1} sequences take {_ms(decode_step(POD, _best + 1, CONTEXT).total)}.",
+        ),
+        Trap(
+            value=batch_at_step(POD, CONTEXT, LIMIT),
+            feedback="You did not round. A part of a sequence is not served, and only rounding down keeps the limit.",
+        ),
         Trap(
             value=float(largest_batch(_endless(POD), CONTEXT, max_step=LIMIT)),
             feedback="You counted the reading of weights and cache only. At this batch arithmetic takes longer than the weights.",
@@ -486,47 +495,82 @@ _FLEET = (
     "on average."
 )
 
+
+def _fleet(*, queries: float, batch: int, step_ms: float, answer: int, chips: int) -> int:
+    """Chips for so many queries per second, of servers whose step is given: a deployment with just that step."""
+    chip = replace(H100_TEXT, flops={"bf16": 1e30}, bandwidth=8e9 / (chips * step_ms * ms))
+    d = replace(SMALL, chip=chip, chips=chips)  # reads its 8e9 bytes of weights in exactly that time
+    return int(chips * replicas_for(d, queries, batch, 0, answer))
+
+
+def _exactly(*, queries: float, batch: int, step_ms: float, answer: int, chips: int) -> float:
+    return chips * queries * step_ms * ms * answer / batch
+
+
+CHIPS = Exercise(
+    _fleet,
+    cases=tuple(
+        {"queries": queries, "batch": batch, "step_ms": step_ms, "answer": answer, "chips": chips}
+        for queries, batch, step_ms, answer, chips in (
+            (1000, 424, 28.73, 512, 8),
+            (29, 43, 19.71, 700, 4),  # 9.3 servers, which round() takes down
+            (8, 64, 125, 512, 16),  # exactly 8 servers, in numbers that floats hold exactly
+        )
+    ),
+    mistakes={
+        "you did not round: servers come whole. Round up the servers, and multiply by their chips after that.": _exactly,
+        "you rounded up the chips. Servers come whole: round them up first.": lambda **a: ceil(_exactly(**a)),
+        "you rounded down. The last server is needed too.": lambda **a: a["chips"] * int(_exactly(**a) / a["chips"]),
+        "you rounded to the nearest. Where that is down, the last server is missing: round up.": lambda **a: (
+            a["chips"] * round(_exactly(**a) / a["chips"])
+        ),
+        "int(...) + 1 is one server too many where the quotient is whole: round up with ceil.": lambda **a: (
+            a["chips"] * (int(_exactly(**a) / a["chips"]) + 1)
+        ),
+        "those are servers. Multiply by the chips of one.": lambda **a: _fleet(**a) // a["chips"],
+        "the answer's length is missing. A query stays for that many steps.": lambda **a: _fleet(**{**a, "answer": 1}),
+        "you took milliseconds for seconds.": lambda **a: _fleet(**{**a, "step_ms": 1000 * a["step_ms"]}),
+        "the batch is missing. A server works on all its sequences at once.": lambda **a: _fleet(**{**a, "batch": 1}),
+    },
+)
+
+
+def _server(d: Deployment, batch: int) -> dict[str, float]:
+    """The problem in the exercise's terms."""
+    step = decode_step(d, batch, CONTEXT).total / ms
+    return {"queries": QUERIES, "batch": batch, "step_ms": step, "answer": ANSWER, "chips": d.chips}
+
+
 GPUS = Numeric(
     id="10-q4-h100",
     prompt=f"Problem 4 (a). {_FLEET} Decode only, nodes of 8 H100 with full memory ({_full} sequences each). How many H100?",
     answer=float(_gpus),
     unit="GPUs",
+    rtol=0,
     right=(
         f"{_gpus // 8} nodes. Four cards to a server would give the same total: both are on the plateau. And nobody has read "
         "a prompt yet."
     ),
-    traps=(
-        Trap(
-            value=float(decode_fleet(_endless(NODE))),
-            feedback=(
-                "You took a step that only reads the full memory. With so many sequences arithmetic takes longer than reading "
-                "the weights, and the step is a fifth longer."
+    traps=CHIPS.traps(
+        {
+            "you took a step that only reads the full memory. With so many sequences arithmetic takes longer than reading "
+            "the weights, and the step is a fifth longer.": decode_fleet(_endless(NODE)),
+            "you left out the cache. On the plateau most of a token's time goes into reading it.": _no_cache,
+            "that is queries x tokens over C / 2P, arithmetic alone. Every token has a cache to read as well.": (
+                NODE.chips * QUERIES / queries_per_second(NODE, _full, 0, ANSWER)
             ),
-        ),
-        Trap(
-            value=float(_no_cache),
-            feedback="You left out the cache. On the plateau most of a token's time goes into reading it.",
-        ),
-        Trap(
-            value=NODE.chips * QUERIES / queries_per_second(NODE, _full, 0, ANSWER),
-            feedback="That is queries x tokens over C / 2P, arithmetic alone. Every token has a cache to read as well.",
-        ),
-        Trap(
-            value=float(_gpus + _gpu_prefill),
-            feedback="That counts the prefill of every prompt. It is the better answer to a real order; this part asks for decode.",
-        ),
-        Trap(
-            value=float(_gpus // NODE.chips),
-            feedback="Those are the nodes. Each has eight cards.",
-        ),
-        Trap(
-            value=float(decode_fleet(replace(NODE, chips=2))),
-            feedback="That is with two cards to a server: there only 67 sequences fit, short of the critical batch.",
-        ),
-        Trap(
-            value=float(decode_fleet(replace(NODE, kv="bf16"))),
-            feedback="That is a cache in bf16, which is what engines use unless told otherwise. Here it is int8.",
-        ),
+            "that counts the prefill of every prompt. It is the better answer to a real order; this part asks for decode.": (
+                _gpus + _gpu_prefill
+            ),
+            "that is with two cards to a server: there only 67 sequences fit, short of the critical batch.": decode_fleet(
+                replace(NODE, chips=2)
+            ),
+            "that is a cache in bf16, which is what engines use unless told otherwise. Here it is int8.": decode_fleet(
+                replace(NODE, kv="bf16")
+            ),
+        },
+        rtol=0,
+        **_server(NODE, _full),
     ),
     hints=(
         "Queries that one node finishes in a second; then how many nodes.",
@@ -547,32 +591,24 @@ TPUS = Numeric(
     prompt=f"Problem 4 (b). The same on 4x4 slices of v5e with full memory ({_full_tpu} sequences each), decode only. How many chips?",
     answer=float(_tpus),
     unit="chips",
+    rtol=0,
     right=f"{_tpus // 16} slices: {number(_tpus / _gpus)} chips for each H100. What they cost is another question.",
-    traps=(
-        Trap(
-            value=float(_by_text),
-            feedback=(
-                "That is with 0.90 queries/s per chip, from the English book's table of doubled slices (chapter 4). Its step of 19 ms is "
-                f"too short: at batch {_full_tpu} it is {_ms(decode_step(SLICE, _full_tpu, CONTEXT).total)}."
+    traps=CHIPS.traps(
+        {
+            "that is with 0.90 queries/s per chip, from a table of doubled slices (chapter 4). Its step of 19 ms is "
+            f"too short: at batch {_full_tpu} it is {_ms(decode_step(SLICE, _full_tpu, CONTEXT).total)}.": _by_text,
+            "that is with 4x2 slices. They hold the weights, but only 43 sequences share the reading of them.": decode_fleet(
+                replace(SLICE, chips=8)
             ),
-        ),
-        Trap(
-            value=float(decode_fleet(replace(SLICE, chips=8))),
-            feedback="That is with 4x2 slices. They hold the weights, but only 43 sequences share the reading of them.",
-        ),
-        Trap(
-            value=float(_tpus + _tpu_prefill),
-            feedback="That counts the prefill of every prompt. It comes next; this part asks for decode.",
-        ),
-        Trap(value=float(_tpus // 16), feedback="Those are the slices. Each has sixteen chips."),
-        Trap(
-            value=float(decode_fleet(replace(SLICE, kv="bf16"))),
-            feedback="That is a cache in bf16. Here it is int8.",
-        ),
-        Trap(
-            value=float(SLICE.chips * replicas_for(SLICE, QUERIES, _full_tpu, 0, ANSWER)),
-            feedback="You left out the cache, which is more than half of the step.",
-        ),
+            "that counts the prefill of every prompt. It comes next; this part asks for decode.": _tpus + _tpu_prefill,
+            "that is half: you took eight chips for a slice. A 4x4 slice has sixteen.": _tpus // 2,
+            "that is a cache in bf16. Here it is int8.": decode_fleet(replace(SLICE, kv="bf16")),
+            "you left out the cache, which is more than half of the step.": int(
+                SLICE.chips * replicas_for(SLICE, QUERIES, _full_tpu, 0, ANSWER)
+            ),
+        },
+        rtol=0,
+        **_server(SLICE, _full_tpu),
     ),
     hints=(
         "The same three steps as for H100, with the step of this slice.",
@@ -699,39 +735,4 @@ MISSING = Multiple(
 QUESTIONS: tuple[Question, ...] = (
     *(FLOPS, COMPUTE, FLOOR, ORDER, TOTAL, TOPOLOGY),
     *(WHY_NOT_32, LARGEST, MINIMUM, GPUS, TPUS, FLEETS, MISSING),
-)
-
-# --- exercise --------------------------------------------------------------------------------------------------------
-
-
-def _fleet(*, queries: float, batch: int, step_ms: float, answer: int, chips: int) -> int:
-    """Chips for so many queries per second, of servers whose step is given: a deployment with just that step."""
-    chip = replace(H100_TEXT, flops={"bf16": 1e30}, bandwidth=8e9 / (chips * step_ms * ms))
-    d = replace(SMALL, chip=chip, chips=chips)  # reads its 8e9 bytes of weights in exactly that time
-    return int(chips * replicas_for(d, queries, batch, 0, answer))
-
-
-def _exactly(*, queries: float, batch: int, step_ms: float, answer: int, chips: int) -> float:
-    return chips * queries * step_ms * ms * answer / batch
-
-
-CHIPS = Exercise(
-    _fleet,
-    cases=tuple(
-        {"queries": queries, "batch": batch, "step_ms": step_ms, "answer": answer, "chips": chips}
-        for queries, batch, step_ms, answer, chips in (
-            (1000, 424, 28.73, 512, 8),
-            (1000, 138, 20.42, 512, 16),
-            (30, 43, 19.71, 700, 4),
-        )
-    ),
-    mistakes={
-        "servers come whole. Round up the servers, and multiply by their chips after that.": lambda **a: _exactly(**a),
-        "you rounded up the chips. Servers come whole: round them up first.": lambda **a: ceil(_exactly(**a)),
-        "rounded down. The last server is needed too.": lambda **a: a["chips"] * int(_exactly(**a) / a["chips"]),
-        "these are servers. Multiply by the chips of one.": lambda **a: _fleet(**a) // a["chips"],
-        "the answer's length is missing. A query stays for that many steps.": lambda **a: _fleet(**{**a, "answer": 1}),
-        "milliseconds were taken for seconds.": lambda **a: _fleet(**{**a, "step_ms": 1000 * a["step_ms"]}),
-        "the batch is missing. A server works on all its sequences at once.": lambda **a: _fleet(**{**a, "batch": 1}),
-    },
 )

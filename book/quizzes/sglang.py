@@ -5,12 +5,12 @@ from dataclasses import replace
 from math import ceil, floor
 from pathlib import Path
 
-from scaling import H100_TEXT, LLAMA3_8B, LLAMA3_70B, Deployment, decode_step, prefill_time
+from scaling import H100_TEXT, LLAMA3_8B, LLAMA3_70B, Deployment, decode_step, prefill_time, weight_bytes
 from scaling.course.exercise import Exercise
 from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
 from scaling.engines import sglang
 from scaling.prefix import saved_bytes
-from scaling.units import GB, GiB, ms, number
+from scaling.units import GB, MB, GiB, KiB, MiB, kB, ms, number
 
 # The node of the text: eight H100, everything in bf16 unless a flag says otherwise.
 NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal")
@@ -120,41 +120,78 @@ def _pool(free_before: float, free_after: float, fraction: float, token_bytes: f
 
 _token = _ONE.kv_per_token
 _logged = _pool(**_LOG, token_bytes=_token)
+_measured = (
+    sglang.kv_pool(
+        _ONE,
+        free_before_load=_LOG["free_before"] * GiB,
+        free_after_load=_LOG["free_after"] * GiB,
+        mem_fraction_static=_LOG["fraction"],
+        token_bytes=_token,
+    ).budget
+    / _token
+)  # from measured sizes: no whole number
+
+
+def _quotient(free_before: float, free_after: float, fraction: float, token_bytes: float) -> float:
+    return (free_after - free_before * (1 - fraction)) * GiB / token_bytes
+
+
+TOKENS = Exercise(
+    _pool,
+    cases=(
+        {**_LOG, "token_bytes": 131_072},
+        {"free_before": 78.59, "free_after": 63.48, "fraction": 0.88, "token_bytes": 131_072},
+        {"free_before": 21.63, "free_after": 6.09, "fraction": 0.85, "token_bytes": 65_536},
+    ),
+    mistakes={
+        "you took the fraction of what was free after loading. It is of the memory free before.": lambda **a: _pool(
+            **{**a, "free_before": a["free_after"]}
+        ),
+        "you left the weights out. What is free after loading is what they left.": lambda **a: _pool(
+            **{**a, "free_after": a["free_before"]}
+        ),
+        "you gave all that is left to the cache. A share of 1 - fraction stays free, for activations and graphs.": (
+            lambda **a: _pool(**{**a, "fraction": 1.0})
+        ),
+        "you read GiB as GB. The engine says GB in its log and means GiB, of 1,073,741,824 bytes.": lambda **a: floor(
+            _quotient(**a) * GB / GiB
+        ),
+        "twice too many: a one-byte cache, or only the keys. The bytes of a token hold keys and values.": lambda **a: (
+            _pool(**{**a, "token_bytes": a["token_bytes"] / 2})
+        ),
+        "half of it: keys and values are counted twice. The bytes of a token hold both.": lambda **a: _pool(
+            **{**a, "token_bytes": 2 * a["token_bytes"]}
+        ),
+        "you did not round. A token is in the pool or it is not.": _quotient,
+        "you rounded up, or to the nearest. A token is in the pool or it is not: round down.": lambda **a: ceil(
+            _quotient(**a)
+        ),
+    },
+)
 
 POOL = Numeric(
     id="09-pool",
     prompt=(
         "LLaMA 3.1-8B in bf16 on one H100. SGLang's log says: 78.81 GiB free before loading, 63.72 GiB after. "
-        "The fraction is 0.88, and a token takes 131,072 bytes of cache. How many tokens does the pool hold?"
+        "The fraction is 0.88, and a token takes 131,072 bytes of cache. How many tokens does the pool hold? Give three digits."
     ),
-    answer=_logged,
+    answer=_measured,
     unit="tokens",
     rtol=0.005,
     right=(
         "The fraction counts what was free before loading; the weights are inside it. The server that printed this log "
         "had 444,500: the rest is the rounding of two printed numbers."
     ),
-    traps=(
-        Trap(
-            value=_pool(_LOG["free_after"], _LOG["free_after"], _LOG["fraction"], _token),
-            feedback="You took 0.88 of what was free after loading. The fraction is of the memory free before.",
-        ),
-        Trap(
-            value=_pool(_LOG["free_before"], _LOG["free_before"], _LOG["fraction"], _token),
-            feedback="You left the weights out. They live inside the 0.88 too.",
-        ),
-        Trap(
-            value=_pool(_LOG["free_before"], _LOG["free_after"], 1.0, _token),
-            feedback="You gave all that is left to the cache. 12 % of the memory stays free for activations and graphs.",
-        ),
-        Trap(
-            value=floor(_logged * GB / GiB),
-            feedback="You read GiB as GB. The engine says GB in its log and means GiB.",
-        ),
-        Trap(
-            value=_pool(**_LOG, token_bytes=_token / 2),
-            feedback="That is a one-byte cache, or only the keys. The token's 131,072 bytes hold keys and values in bf16.",
-        ),
+    traps=TOKENS.traps(
+        {
+            "you took 80 GiB for the free memory, the name of the card. The log says what was free.": floor(
+                (_LOG["fraction"] * 80 * GiB - weight_bytes(_ONE)) / _token
+            )
+        },
+        rtol=0.005,
+        without=("round",),  # three digits are asked
+        **_LOG,
+        token_bytes=_token,
     ),
     hints=(
         "What may weights and cache fill together, and how much of it do the weights take?",
@@ -216,7 +253,7 @@ BUDGET = Numeric(
     id="09-chunk-budget",
     prompt=(
         "The text draws a decode step of 19 ms that takes 25 ms when a chunk of a prompt is mixed in. On 8 H100 at 40 % MFU, "
-        "70e9 parameters: how many prompt tokens fit into the 6 ms?"
+        "70e9 parameters: how many prompt tokens take the 6 ms?"
     ),
     answer=_spare / _token_time,
     unit="tokens",
@@ -237,6 +274,10 @@ BUDGET = Numeric(
         Trap(
             value=25 * ms / _token_time,
             feedback="That fills all 25 ms. The decode step itself needs 19 of them.",
+        ),
+        Trap(
+            value=19 * ms / _token_time,
+            feedback="That fills the 19 ms of the decode step itself. The chunk has the 6 ms that are left.",
         ),
         Trap(
             value=_spare / prefill_time(replace(NODE, chips=1), 1, mfu=MFU),
@@ -277,7 +318,7 @@ NO_CHUNK = Single(
             ),
         ),
         Option(
-            text="It never cuts it",
+            text="It never cuts it: a prompt of this server is one chunk",
             correct=_chunks == 1,
             feedback=(
                 "No prompt is longer than one chunk. Where several prompts share a batch, the flag bounds their sum, and can cut the last of them."
@@ -330,6 +371,18 @@ SAVED = Numeric(
         Trap(
             value=saved_bytes(LLAMA3_70B, PREFIX, USERS, kv="int4"),
             feedback="Half of it: each token keeps keys and values.",
+        ),
+        Trap(
+            value=USERS * _saved / (USERS - 1) * MB / MiB,
+            feedback="You took 320 MB for the prefix, and 100 copies. They are 320 MiB, and one copy stays.",
+        ),
+        Trap(
+            value=_saved * GB / GiB,
+            feedback="The number is right in GiB, and you called it GB. A GB is 7 % smaller: divide the bytes by 10^9.",
+        ),
+        Trap(
+            value=_saved * kB / KiB,
+            feedback="You took 160,000 B for a token. It takes 160 KiB, and a KiB is 1,024 bytes.",
         ),
     ),
     hints=(
@@ -385,7 +438,7 @@ _FIT, _SHARE, _DTYPE, _CAP, _CHUNKS = _ORDER = (
     "set the share of the memory for weights and cache",
     "choose the dtype of the cache: is that pool too small in bf16?",
     "cap the running requests near the critical batch",
-    "set the chunk size from the promise on TPOT",
+    "with mixed chunks, set their size from the promise on TPOT",
 )
 
 TUNING = Ordering(
@@ -416,34 +469,3 @@ TUNING = Ordering(
 )
 
 QUESTIONS: tuple[Question, ...] = (DEFAULT_KV, BACKSLASH, POOL, FRACTION, BUDGET, NO_CHUNK, SAVED, METRICS, TUNING)
-
-# --- exercise --------------------------------------------------------------------------------------------------------
-
-
-def _cases() -> tuple[dict[str, float], ...]:
-    return (
-        {"free_before": 78.81, "free_after": 63.72, "fraction": 0.88, "token_bytes": 131_072},
-        {"free_before": 78.59, "free_after": 63.48, "fraction": 0.88, "token_bytes": 131_072},
-        {"free_before": 21.63, "free_after": 6.09, "fraction": 0.85, "token_bytes": 65_536},
-    )
-
-
-TOKENS = Exercise(
-    _pool,
-    cases=_cases(),
-    mistakes={
-        "the fraction is taken of what is free after loading.": lambda **a: _pool(
-            **{**a, "free_before": a["free_after"]}
-        ),
-        "the weights are left out. What is free after loading is what they left.": lambda **a: _pool(
-            **{**a, "free_after": a["free_before"]}
-        ),
-        "everything that is left goes to the cache. A share of 1 - fraction stays free.": lambda **a: _pool(
-            **{**a, "fraction": 1.0}
-        ),
-        "GiB are read as GB. A GiB has 1,073,741,824 bytes.": lambda **a: floor(_pool(**a) * GB / GiB),
-        "not rounded. A token is in the pool or it is not.": lambda **a: (
-            (a["free_after"] - a["free_before"] * (1 - a["fraction"])) * GiB / a["token_bytes"]
-        ),
-    },
-)

@@ -30,6 +30,62 @@ V5E_LINK = TPU_V5E_TEXT.link_bandwidth
 V5E_ONE = tp_limit(TPU_V5E_TEXT, F, axes=1, wrap=True)
 V5E_TWO = tp_limit(TPU_V5E_TEXT, F, wrap=True)
 
+# --- exercise  -------------------------------------------------------------------------------------------------------
+
+_DTYPE = {2: "bf16", 1: "int8"}
+
+
+def _limit(*, d_ff: int, flops: float, link: float, axes: int, wrap: bool, act_bytes: int) -> float:
+    chip = replace(TPU_V5E_TEXT, flops={"bf16": flops}, link_bandwidth=link, link_axes=axes)
+    return tp_limit(chip, d_ff, wrap=wrap, activations=_DTYPE[act_bytes])
+
+
+TP_LIMIT = Exercise(
+    reference=_limit,
+    cases=tuple(
+        {
+            "d_ff": d_ff,
+            "flops": chip.rate("bf16"),
+            "link": chip.link_bandwidth,
+            "axes": axes,
+            "wrap": wrap,
+            "act_bytes": act_bytes,
+        }
+        for chip, d_ff, axes, wrap, act_bytes in (
+            (TPU_V5E_TEXT, 28_672, 2, True, 2),
+            (TPU_V5E_TEXT, 28_672, 2, False, 2),
+            (H100_TEXT, 14_336, 1, False, 1),
+            (TPU_V5P_TEXT, 53_248, 3, True, 1),
+        )
+    ),
+    mistakes={
+        "one direction only; a wrapped axis sends both ways at once, which doubles it.": lambda **a: _limit(
+            **{**a, "wrap": False}
+        ),
+        "you took both directions always; without the wrap-around each axis has one.": lambda **a: _limit(
+            **{**a, "wrap": True}
+        ),
+        "one axis only; each axis carries its part of the bytes.": lambda **a: _limit(**{**a, "axes": 1}),
+        "two bytes per activation always; the two 2s cancel in bf16 only, so act_bytes must stay.": lambda **a: _limit(
+            **{**a, "act_bytes": 2}
+        ),
+        "one byte per activation always; act_bytes is missing.": lambda **a: _limit(**{**a, "act_bytes": 1}),
+        "multiplied by act_bytes; more bytes to move lower the limit, so it stands below the line.": lambda **a: (
+            _limit(**a) * a["act_bytes"] ** 2
+        ),
+        "one FLOP per weight and sequence; a multiplication and an addition make two.": lambda **a: _limit(**a) / 2,
+        "neither axes nor wrap-around: that is a single link in one direction.": lambda **a: _limit(
+            **{**a, "axes": 1, "wrap": False}
+        ),
+        "the ring is the wrong way round: it is the wrap-around that doubles an axis.": lambda **a: _limit(
+            **{**a, "wrap": not a["wrap"]}
+        ),
+        "axes times wrap is 0 where nothing wraps. An axis that does not wrap still has one direction.": lambda **a: (
+            _limit(**{**a, "wrap": False}) if a["wrap"] else 0.0
+        ),
+        "upside down: that is the limit's reciprocal.": lambda **a: 1 / _limit(**a),
+    },
+)
 # --- the bytes on one link -------------------------------------------------------------------------------------------
 
 _move = matmul_collective_time(TPU_V5E_TEXT, B, D, axes=1, wrap=True)
@@ -148,6 +204,7 @@ WAYS = Single(
 )
 
 _nvlink = tp_limit(H100_TEXT, F)
+_mean_width = (LLAMA3_70B.attention_params + LLAMA3_70B.mlp_params) / (4 * LLAMA3_70B.layers * D)
 
 NVLINK = Numeric(
     id="06-nvlink-limit",
@@ -157,41 +214,37 @@ NVLINK = Numeric(
     ),
     answer=_nvlink,
     unit="ways",
+    rtol=0.01,  # tells the limit of the mean width from that of the network cards
     right="The factor 2 of the FLOPs and the two bytes of bf16 cancel: what is left is F W_link / C.",
-    traps=(
-        Trap(
-            value=tp_limit(H100_TEXT, F, wrap=True),
-            feedback=(
-                "That is twice the limit. Either you used 900 GB/s, the headline that adds both directions (a GPU "
-                "receives 450), or you forgot that a bf16 activation has two bytes."
+    traps=TP_LIMIT.traps(
+        {
+            "you used 900 GB/s, the headline that adds both directions, or one byte where a bf16 activation has two.": tp_limit(
+                H100_TEXT, F, wrap=True
             ),
-        ),
-        Trap(
-            value=tp_limit(NIC, F),
-            feedback="You used one network card of 50 GB/s. Inside the node the traffic stays on NVLink.",
-        ),
-        Trap(
-            value=tp_limit(EGRESS, F),
-            feedback=(
-                "That is the right answer to another question: the limit beyond the node, with 400 GB/s from its eight "
-                "network cards."
+            "you used one network card of 50 GB/s. Inside the node the traffic stays on NVLink.": tp_limit(NIC, F),
+            "that is the limit beyond the node, with 400 GB/s from its eight network cards.": tp_limit(EGRESS, F),
+            "you used D. The limit grows with the width that is split, which is F; D appears in all terms.": tp_limit(
+                H100_TEXT, D
             ),
-        ),
-        Trap(
-            value=tp_limit(H100_TEXT, D),
-            feedback="You used D. The limit grows with the width that is split, which is F; D appears in all terms.",
-        ),
-        Trap(
-            value=tp_limit(H100_TEXT, F) / 2,
-            feedback=(
-                "That is half. Either you counted one FLOP per weight and sequence: a multiplication and an addition make "
-                "two. Or you took the fp8 rate, which is twice the 990 of bf16."
+            "you took the fp8 rate, which is twice the 990 of bf16.": tp_limit(H100_TEXT, F) / 2,
+            "that is the size of the node, a habit more than a limit. Ask when the links take as long as the arithmetic.": (
+                float(H100_TEXT.fast_domain)
             ),
-        ),
-        Trap(
-            value=float(H100_TEXT.fast_domain),
-            feedback="That is the size of the node, a habit more than a limit. Ask when the links take as long as the arithmetic.",
-        ),
+            "you rounded up to a size that one can split over: at 16 ways the links take longer. The question asks where that begins.": (
+                2.0 * H100_TEXT.fast_domain
+            ),
+            "that is the limit of the mean width of a layer's matrices. The question gives F.": tp_limit(
+                H100_TEXT, _mean_width
+            ),
+        },
+        rtol=0.01,
+        without=("always", "the ring"),
+        d_ff=F,
+        flops=H100_TEXT.rate("bf16"),
+        link=H100_TEXT.link_bandwidth,
+        axes=1,
+        wrap=False,
+        act_bytes=2,
     ),
     hints=(
         "Set the time of arithmetic equal to the time on the links, and solve for Y.",
@@ -247,7 +300,7 @@ INT8_LIMIT = Single(
             ),
         ),
         Option(
-            text="It halves",
+            text="It halves: the weights are read in half the time",
             correct=_changes(1 / 2),
             feedback=(
                 "Reading takes half the time and the transfer takes what it took: "
@@ -470,52 +523,3 @@ SPLITS = Multiple(
 )
 
 QUESTIONS: tuple[Question, ...] = (LINK_TIME, WAYS, NVLINK, INT8_LIMIT, EVENTS, KV_PER_CHIP, SPLITS)
-
-# --- exercise  -------------------------------------------------------------------------------------------------------
-
-_DTYPE = {2: "bf16", 1: "int8"}
-
-
-def _limit(*, d_ff: int, flops: float, link: float, axes: int, wrap: bool, act_bytes: int) -> float:
-    chip = replace(TPU_V5E_TEXT, flops={"bf16": flops}, link_bandwidth=link, link_axes=axes)
-    return tp_limit(chip, d_ff, wrap=wrap, activations=_DTYPE[act_bytes])
-
-
-TP_LIMIT = Exercise(
-    reference=_limit,
-    cases=tuple(
-        {
-            "d_ff": d_ff,
-            "flops": chip.rate("bf16"),
-            "link": chip.link_bandwidth,
-            "axes": axes,
-            "wrap": wrap,
-            "act_bytes": act_bytes,
-        }
-        for chip, d_ff, axes, wrap, act_bytes in (
-            (TPU_V5E_TEXT, 28_672, 2, True, 2),
-            (TPU_V5E_TEXT, 28_672, 2, False, 2),
-            (H100_TEXT, 14_336, 1, False, 1),
-            (TPU_V5P_TEXT, 53_248, 3, True, 1),
-        )
-    ),
-    mistakes={
-        "one direction only; a wrapped axis sends both ways at once, which doubles it.": lambda **a: _limit(
-            **{**a, "wrap": False}
-        ),
-        "both directions always; without the wrap-around each axis has one.": lambda **a: _limit(**{**a, "wrap": True}),
-        "one axis only; each axis carries its part of the bytes.": lambda **a: _limit(**{**a, "axes": 1}),
-        "two bytes per activation always; the two 2s cancel in bf16 only, so act_bytes must stay.": lambda **a: _limit(
-            **{**a, "act_bytes": 2}
-        ),
-        "one byte per activation always; act_bytes is missing.": lambda **a: _limit(**{**a, "act_bytes": 1}),
-        "multiplied by act_bytes; more bytes to move lower the limit, so it stands below the line.": lambda **a: (
-            _limit(**a) * a["act_bytes"] ** 2
-        ),
-        "one FLOP per weight and sequence; a multiplication and an addition make two.": lambda **a: _limit(**a) / 2,
-        "neither axes nor wrap-around: that is a single link in one direction.": lambda **a: _limit(
-            **{**a, "axes": 1, "wrap": False}
-        ),
-        "upside down: that is the limit's reciprocal.": lambda **a: 1 / _limit(**a),
-    },
-)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import isclose
 from typing import Any
 
+from quizzes import memory
 from scaling import (
     H100_TEXT,
     LLAMA3_70B,
@@ -21,8 +22,7 @@ from scaling import (
     weight_bytes,
 )
 from scaling.course.exercise import Exercise
-from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
-from scaling.throughput import compute_ceiling
+from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Sharper, Single, Trap, WrongOrder
 from scaling.units import GB, GiB, ms, number
 
 CONTEXT, ANSWER = 8192, 512
@@ -63,6 +63,50 @@ def _share(value: float) -> str:
     return f"{number(100 * value)} %"
 
 
+_DTYPE_OF = {LLAMA3_70B.kv_bytes_per_token(dtype): dtype for dtype in ("bf16", "int8", "int4")}
+
+
+def _card(kv: float) -> Deployment:
+    return replace(CARD, kv=_DTYPE_OF[kv])
+
+
+def _plateau(*, context: int, kv: float) -> float:
+    return plateau(_card(kv), context)
+
+
+def _costs(case: dict[str, Any]) -> tuple[float, float]:
+    """Seconds of cache and of arithmetic that one token takes on one card."""
+    one = decode_step(_card(case["kv"]), 1, case["context"])
+    return one.cache, one.compute
+
+
+PLATEAU_EXERCISE = Exercise(
+    _plateau,
+    cases=tuple(
+        {"context": context, "kv": LLAMA3_70B.kv_bytes_per_token(dtype)}
+        for context, dtype in ((8192, "int8"), (2048, "int8"), (32_768, "bf16"))
+    ),
+    mistakes={
+        "arithmetic alone, C / 2P. Each token also reads the cache of its own sequence, and nothing shares that.": lambda **a: (
+            1 / _costs(a)[1]
+        ),
+        "the cache alone. Each token is also multiplied by every weight.": lambda **a: 1 / _costs(a)[0],
+        "two rates are added. Add the times, then invert.": lambda **a: 1 / _costs(a)[0] + 1 / _costs(a)[1],
+        "you took the slower of two rates, as with perfect overlap. Here cache and arithmetic take turns: their times add up.": lambda **a: (
+            1 / max(_costs(a))
+        ),
+        "seconds per token. A rate is one over that.": lambda **a: sum(_costs(a)),
+        "one FLOP per parameter. A multiplication and an addition make two.": lambda **a: (
+            1 / (_costs(a)[0] + _costs(a)[1] / 2)
+        ),
+        "keys and values are counted twice: the bytes of a token hold both already.": lambda **a: (
+            1 / (2 * _costs(a)[0] + _costs(a)[1])
+        ),
+        "the weights are read for every token. The batch shares that reading, and in a large one it vanishes.": (
+            lambda **a: tokens_per_second_per_chip(_card(a["kv"]), 1, a["context"])
+        ),
+    },
+)
 # --- critical batch --------------------------------------------------------------------------------------------------
 
 _h100 = {w: critical_batch(H100_TEXT, w) for w in ("bf16", "int8", "int4")}
@@ -165,39 +209,44 @@ MAX_BATCH = Numeric(
     ),
     answer=_full(BF16),
     unit="sequences",
-    rtol=0.01,
+    rtol=0,
     right=(
         f"{number((BF16.memory - weight_bytes(BF16)) / GB)} GB are left, and a sequence takes {number(_sequence / GB)} GB. With the exact "
         f"parameters it is {_full(replace(BF16, params='exact'))}: this number sits on an edge."
     ),
-    traps=(
-        Trap(
+    traps=memory.SEQUENCES.traps(
+        {
+            "those are int8 weights, one byte each. In bf16 they take 140 GB.": _full(replace(BF16, weights="int8")),
+            "you cached keys and values for all 64 query heads. They share 8 KV heads, and only those are cached.": _full(
+                replace(BF16, model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads))
+            ),
+            "twice too many: that is an int8 cache, or the factor 2 for keys and values is missing.": _full(
+                replace(BF16, kv="int8")
+            ),
+            "you took 16 GiB a chip. The course counts 16 GB, and bytes of cache in GB too: never mix the two.": _full(
+                replace(BF16, chip=replace(TPU_V5E_TEXT, memory=16 * GiB))
+            ),
+            "you divided the weights by the cache of a sequence. Divide what the weights leave.": int(
+                weight_bytes(BF16) // _sequence
+            ),
+            "those are the GB that int8 weights leave on eight chips. Here the weights are bf16, on 16 chips.": (
+                INT8.memory - weight_bytes(INT8)
+            )
+            / GB,
+        },
+        rtol=0,
+        without=("negative", "below zero", "weights on every chip"),
+        chips=16,
+        memory=TPU_V5E_TEXT.memory,
+        usable=1.0,
+        weights=weight_bytes(BF16),
+        kv_per_token=LLAMA3_70B.kv_bytes_per_token("bf16"),
+        context=CONTEXT,
+    ),
+    sharper=(
+        Sharper(
             value=_full(replace(BF16, params="exact")),
-            feedback="You took the exact parameters. That is the sharper count; the question gives 70e9, so that you can compare with the text.",
-        ),
-        Trap(
-            value=_full(BF16) + 1,
-            feedback="You rounded up. The last sequence would fit only in part, so it does not fit: round down.",
-        ),
-        Trap(
-            value=_full(replace(BF16, weights="int8")),
-            feedback="Those are int8 weights, one byte each. In bf16 they take 140 GB.",
-        ),
-        Trap(
-            value=_full(replace(BF16, model=replace(LLAMA3_70B, kv_heads=LLAMA3_70B.q_heads))),
-            feedback="You cached keys and values for all 64 query heads. They share 8 KV heads, and only those are cached.",
-        ),
-        Trap(
-            value=_full(replace(BF16, kv="int8")),
-            feedback="Twice too many: that is an int8 cache, or the factor 2 for keys and values is missing.",
-        ),
-        Trap(
-            value=max_batch(replace(BF16, model=replace(LLAMA3_70B, nominal_params=1.0)), CONTEXT),
-            feedback="You filled the whole memory with cache. The weights sit there first: 140 GB of it.",
-        ),
-        Trap(
-            value=_full(replace(BF16, chip=replace(TPU_V5E_TEXT, memory=16 * GiB))),
-            feedback="You took 16 GiB a chip. The course counts 16 GB, and bytes of cache in GB too: never mix the two.",
+            feedback=f"You took the exact parameters. With 70e9 it is {_full(BF16)}, on an edge.",
         ),
     ),
     hints=(
@@ -307,37 +356,23 @@ PLATEAU = Numeric(
     id="04-plateau",
     prompt=(
         "H100 (3.35 TB/s, 990 TFLOP/s in bf16), LLaMA 3-70B (70e9 parameters), int8 cache of 163,840 B per token. "
-        f"At {CONTEXT:,} tokens of context, which throughput of one card does no batch exceed, however large?"
+        f"At {CONTEXT:,} tokens of context, which throughput does one card approach as the batch grows, where cache and arithmetic take turns?"
     ),
     answer=_top,
     unit="tokens/s per card",
     right="Each further token costs the reading of one cache and one pass of arithmetic, in turn. The weights are shared by ever more and drop out.",
-    traps=(
-        Trap(
-            value=compute_ceiling(CARD),
-            feedback="That is C / 2P, arithmetic alone. Every token must also read the cache of its own sequence, and nothing shares that.",
-        ),
-        Trap(value=plateau(NODE, CONTEXT), feedback="That is a node of eight cards. The question asks for one."),
-        Trap(
-            value=1 / _one.cache,
-            feedback="You counted the reading of the cache only. The arithmetic comes on top: attention and matmuls take turns.",
-        ),
-        Trap(
-            value=1 / (_one.cache + _one.compute / 2),
-            feedback="You halved the arithmetic: one FLOP per parameter where two are needed, or the fp8 rate where the arithmetic is bf16.",
-        ),
-        Trap(
-            value=tokens_per_second_per_chip(CARD, 1, CONTEXT),
-            feedback="You gave each token a reading of all weights. That is a batch of one; in a huge batch the reading is shared until nothing is left.",
-        ),
-        Trap(
-            value=plateau(replace(CARD, kv="int4"), CONTEXT),
-            feedback="Half a cache: the factor 2 for keys and values is missing. The 163,840 B have it already.",
-        ),
-        Trap(
-            value=plateau(replace(CARD, kv="bf16"), CONTEXT),
-            feedback="That is a bf16 cache. Here it is int8, and 163,840 B already count keys and values.",
-        ),
+    traps=PLATEAU_EXERCISE.traps(
+        {
+            "that is a node of eight cards. The question asks for one.": plateau(NODE, CONTEXT),
+            "that is a bf16 cache. Here it is int8, and 163,840 B already count keys and values.": plateau(
+                replace(CARD, kv="bf16"), CONTEXT
+            ),
+            "half a cache: the factor 2 for keys and values is missing. The 163,840 B have it already.": plateau(
+                replace(CARD, kv="int4"), CONTEXT
+            ),
+        },
+        context=CONTEXT,
+        kv=LLAMA3_70B.kv_bytes_per_token("int8"),
     ),
     hints=(
         "What does one more sequence cost, when the batch is huge? Two times.",
@@ -470,47 +505,6 @@ QUERIES = Exercise(
         ),
         "one FLOP per parameter and sequence. A multiplication and an addition make two.": (
             lambda **a: _with_step(a, max(_terms(a)[0], _terms(a)[1] / 2) + _terms(a)[2])
-        ),
-    },
-)
-
-_DTYPE_OF = {LLAMA3_70B.kv_bytes_per_token(dtype): dtype for dtype in ("bf16", "int8", "int4")}
-
-
-def _card(kv: float) -> Deployment:
-    return replace(CARD, kv=_DTYPE_OF[kv])
-
-
-def _plateau(*, context: int, kv: float) -> float:
-    return plateau(_card(kv), context)
-
-
-def _costs(case: dict[str, Any]) -> tuple[float, float]:
-    """Seconds of cache and of arithmetic that one token takes on one card."""
-    one = decode_step(_card(case["kv"]), 1, case["context"])
-    return one.cache, one.compute
-
-
-PLATEAU_EXERCISE = Exercise(
-    _plateau,
-    cases=tuple(
-        {"context": context, "kv": LLAMA3_70B.kv_bytes_per_token(dtype)}
-        for context, dtype in ((8192, "int8"), (2048, "int8"), (32_768, "bf16"))
-    ),
-    mistakes={
-        "arithmetic alone. Each token also reads the cache of its sequence.": lambda **a: 1 / _costs(a)[1],
-        "the cache alone. Each token is also multiplied by every weight.": lambda **a: 1 / _costs(a)[0],
-        "two rates are added. Add the times, then invert.": lambda **a: 1 / _costs(a)[0] + 1 / _costs(a)[1],
-        "the slower of two rates. Cache and arithmetic take turns, so their times add up.": lambda **a: (
-            1 / max(_costs(a))
-        ),
-        "seconds per token. A rate is one over that.": lambda **a: sum(_costs(a)),
-        "one FLOP per parameter. A multiplication and an addition make two.": lambda **a: (
-            1 / (_costs(a)[0] + _costs(a)[1] / 2)
-        ),
-        "keys and values are counted twice: kv has both already.": lambda **a: 1 / (2 * _costs(a)[0] + _costs(a)[1]),
-        "the weights are read for every token. The batch shares that reading, and in a large one it vanishes.": (
-            lambda **a: tokens_per_second_per_chip(_card(a["kv"]), 1, a["context"])
         ),
     },
 )

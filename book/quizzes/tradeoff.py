@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from quizzes.latency import step_exercise
 from scaling import (
     LLAMA3_70B,
     TPU_V5E_TEXT,
@@ -145,13 +146,13 @@ PASSES = Numeric(
     ),
 )
 
-# --- the step at batch 120 -------------------------------------------------------------------------------------------
+# --- the step at batch 64 --------------------------------------------------------------------------------------------
 
-_B = 120
+_B = 64  # far from the critical batch: near it reading and multiplying the weights take the same time
 _step = decode_step(SLICE, _B, CONTEXT)
 
 STEP = Numeric(
-    id="05-step-at-120",
+    id="05-step-at-64",
     prompt=(
         f"{_SLICE} A chip reads {TPU_V5E_TEXT.bandwidth / GB:g} GB/s and does {TPU_V5E_TEXT.rate('bf16') / TFLOP:g} "
         f"TFLOP/s; a token takes {number(int(SLICE.kv_per_token))} bytes of cache. How long is a decode step of {_B} sequences "
@@ -163,37 +164,21 @@ STEP = Numeric(
         f"The cache, {_ms(_step.cache)}, plus the longer of weights and arithmetic, {_ms(_step.matmul)}: "
         f"{number(_step.total / _first.total)} times the step of one sequence."
     ),
-    traps=(
-        Trap(
-            value=_step.weights,
-            feedback=(
-                "That is the time to read the weights, the flat part of the story. It is indeed the same at every batch; "
-                "the cache comes on top and grows with each sequence."
-            ),
+    traps=step_exercise(SLICE).traps(
+        {
+            "that is reading the weights, which takes the same time at every batch. The cache comes on top and grows "
+            "with each sequence.": _step.weights,
+            "you left out the cache, and added two terms that overlap.": _step.weights + _step.compute,
+        },
+        without=(
+            "halved the bytes of the weights",
+            "cache of one sequence",
+            "cache of one token",
+            "bandwidth of one chip",
         ),
-        Trap(
-            value=_step.weights + _step.compute + _step.cache,
-            feedback=(
-                "Either you summed all three, and reading the weights runs beside multiplying by them, so that only the "
-                "longer of the two counts; or you read two bytes per weight, and int8 has one."
-            ),
-        ),
-        Trap(
-            value=_step.cache,
-            feedback="That is the cache alone. The weights have to be read in the same step.",
-        ),
-        Trap(
-            value=_step.weights + _step.compute,
-            feedback="You left out the cache, the longest term here, and added two that overlap.",
-        ),
-        Trap(
-            value=decode_step(ONE_CHIP, _B, CONTEXT).total,
-            feedback="That is the step of a single chip. Sixteen of them share the reading and the arithmetic.",
-        ),
-        Trap(
-            value=decode_step(WIDE_KV, _B, CONTEXT).total,
-            feedback="You doubled the cache. Its bytes per token, as given, hold keys and values already.",
-        ),
+        chips=16,
+        batch=_B,
+        context=CONTEXT,
     ),
     hints=(
         "Three terms, of which two overlap.",

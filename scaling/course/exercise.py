@@ -1,34 +1,81 @@
-"""Checks a reader's function against a reference, and says which mistake it looks like."""
+"""Checks a reader's function against a reference, and says which mistake it looks like.
+
+An exercise owns the mistakes of its formula: a question on the same formula has them as its traps.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scaling._array import plain
+from scaling.course.questions import RTOL as ROUNDING, Trap
 
 RTOL = 1e-6
 
 # A constant ratio between two answers usually has a name.
 _RATIOS: tuple[tuple[float, str], ...] = (
-    (2.0, "a factor 2 too many: are keys and values counted twice, or FLOPs where bytes were meant?"),
-    (1 / 2, "a factor 2 short: a key and a value, or a multiplication and an addition, make two."),
-    (8.0, "8 times too large: bits for bytes, query heads for KV heads, or one chip where there are 8?"),
-    (1 / 8, "8 times too small: divided by 8 bits where it was in bytes, or one chip's share of what all 8 do?"),
+    (2.0, "a factor 2 too many: something that is counted already was counted once more."),
+    (1 / 2, "a factor 2 short: something that comes twice was counted once."),
+    (8.0, "8 times too large: bits for bytes, or one of eight where all eight do the work?"),
+    (1 / 8, "8 times too small: divided by 8 bits where it was in bytes, or one of eight for all of them?"),
     (1e3, "1000 times too large: a unit prefix, such as ms where seconds were asked."),
     (1e-3, "1000 times too small: a unit prefix, such as s where milliseconds were asked."),
     (1e9, "a billion times too large: the answer is in bytes where GB were asked, or the other way round."),
     (1e-9, "a billion times too small: the answer is in GB where bytes were asked."),
+    (2.0**-30, "the answer is in GiB where bytes were asked."),
     (2**30 / 1e9, "7.4 % too large: GiB (2^30 bytes) where GB (10^9) was meant."),
     (1e9 / 2**30, "6.9 % too small: GB (10^9 bytes) where GiB (2^30) was meant."),
 )
 
 
 class Exercise(NamedTuple):
-    """A reference, the inputs to try, and the mistakes worth naming: ``check(mine, *exercise)``."""
+    """A reference, the inputs to try, and the mistakes worth naming: ``check(mine, *exercise)``.
+
+    `mistakes`: what to say of a mistake, mapped to the function a reader would then have written. Some input must tell
+    each of them from the reference and from every other.
+    """
 
     reference: Callable[..., Any]
     cases: Sequence[Mapping[str, Any]]
     mistakes: Mapping[str, Callable[..., Any]] = {}
+
+    def traps(
+        self,
+        also: Mapping[str, float] | None = None,
+        *,
+        rtol: float = ROUNDING,
+        without: Sequence[str] = (),
+        **case: Any,
+    ) -> tuple[Trap, ...]:
+        """The traps of a question that asks for the reference at one input, whose tolerance is `rtol`.
+
+        `also`: what to say of numbers that only this question invites. `without`: words of the mistakes that nobody
+        makes here. Mistakes that give one number share a trap; what is no mistake at this input is left out.
+
+        Raises ``ValueError`` where no mistake has one of the words.
+        """
+        if unknown := [words for words in without if not any(words in said for said in self.mistakes)]:
+            raise ValueError(f"without must hold words of the exercise's mistakes, not {unknown[0]!r}.")
+        mistakes = {said: f for said, f in self.mistakes.items() if not any(words in said for words in without)}
+        known = [(said, plain(mistake(**case))) for said, mistake in mistakes.items()]
+        right = self.reference(**case)
+        found: list[tuple[float, list[str]]] = []
+        for said, value in [*known, *(also or {}).items()]:
+            if math.isclose(value, right, rel_tol=1e-9):
+                continue
+            twins = (texts for other, texts in found if abs(other - value) <= 2 * rtol * max(abs(other), abs(value)))
+            same = next(twins, None)
+            if same is None:
+                found.append((value, [said]))
+            else:
+                same.append(said)
+        return tuple(Trap(value=value, feedback=_either(texts)) for value, texts in found)
+
+
+def _either(texts: Sequence[str]) -> str:
+    """One sentence as it is; several, of which any may apply, told apart."""
+    said = [f"{text[0].upper()}{text[1:]}" for text in texts]
+    return said[0] if len(said) == 1 else " Or: ".join([f"Either: {said[0]}", *said[1:]])
 
 
 def check(
@@ -72,7 +119,8 @@ def _same(answer: Any, expected: Any) -> bool:
     if isinstance(answer, (bool, str)) or isinstance(expected, (bool, str)):
         return type(answer) is type(expected) and bool(answer == expected)
     try:
-        return math.isclose(_number(answer), _number(expected), rel_tol=RTOL)
+        # a whole number of things is right or wrong; a measure may be rounded
+        return math.isclose(_number(answer), _number(expected), rel_tol=1e-12 if isinstance(expected, int) else RTOL)
     except Exception:  # not a number, in one way or another
         return False
 
@@ -152,8 +200,24 @@ def _cause(
     for said, mistake in mistakes.items():
         if all(_same(a, mistake(**case)) for a, case in zip(answers, cases, strict=True)):
             return f"Likely cause: {said}"
+    if rounded := _rounded(answer, expected):
+        return f"Likely cause: {rounded}"
     ratio = _ratio(answer, expected)
     for known, said in _RATIOS:
         if math.isclose(ratio, known, rel_tol=1e-3):
             return f"Likely cause: {said}"
     return "No known mistake gives this number: compare your units, then your factors, one at a time."
+
+
+def _rounded(answer: Any, expected: Any) -> str:
+    """What to say where only the rounding differs, empty otherwise."""
+    try:
+        mine, right = _number(answer), _number(expected)
+        near = abs(mine - right) <= 1 and abs(right) >= 1
+    except Exception:  # beyond any float
+        return ""
+    if isinstance(expected, int) and near:
+        return "the rounding. The answer is a whole number: which way must it be rounded, and when?"
+    if near and mine.is_integer():
+        return "the answer is rounded. Return the number as it comes."
+    return ""

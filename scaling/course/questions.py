@@ -6,11 +6,16 @@ Texts are plain text: they are set as text, never as markup.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from scaling._checks import flag, shown
 
 RTOL = 0.02
+
+# What comes whole. An answer that is a whole number of these has no tolerance: 278 GPUs are no 280, and a limit that
+# 143 sequences break is not kept by "about 142".
+COUNTED = frozenset("sequences tokens chips GPUs cards nodes servers slices steps ways queries users".split())
 
 
 def _text(field: str, value: object) -> None:
@@ -50,8 +55,12 @@ class Trap:
     feedback: str
 
     def __post_init__(self) -> None:
-        _number("Trap.value", self.value)
-        _text("Trap.feedback", self.feedback)
+        _number(f"{type(self).__name__}.value", self.value)
+        _text(f"{type(self).__name__}.feedback", self.feedback)
+
+
+class Sharper(Trap):
+    """A number that counts more than the question asks for, and what it counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,20 +162,24 @@ class Ordering(_Question):
 class Numeric(_Question):
     """A number with a unit.
 
-    `answer` and the traps' values are in the unit's base (bytes for ``"GB"``, seconds for ``"ms"``); `unit` is the one
-    that answers are shown in. `rtol`: relative tolerance; 0 asks for the exact number. `right` is said of it.
+    `answer` and the values of `traps` and `sharper` are in the unit's base (bytes for ``"GB"``, seconds for ``"ms"``);
+    `unit` is the one that answers are shown in. `rtol`: relative tolerance; 0 asks for the exact number, as it must
+    where that is a whole number of things. `right` is said of it. `sharper`: numbers that count more than the question
+    asks for; they are right too, and what they count is said of them.
     """
 
     answer: float
     unit: str
     right: str
     traps: tuple[Trap, ...] = ()
+    sharper: tuple[Sharper, ...] = ()
     rtol: float = RTOL
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _text("Numeric.right", self.right)
         _tuple(f"traps of question {self.id}", self.traps, Trap)
+        _tuple(f"sharper answers of question {self.id}", self.sharper, Sharper)
         for field in ("answer", "rtol"):
             _number(f"{field} of question {self.id}", getattr(self, field))
         if self.answer == 0:
@@ -175,14 +188,24 @@ class Numeric(_Question):
             raise ValueError(f"unit of question {self.id} must be text, not {shown(self.unit)}.")
         if not 0 <= self.rtol < 1:
             raise ValueError(f"rtol of question {self.id} must be at least 0 and below 1, not {self.rtol!r}.")
-        values = [self.answer, *(trap.value for trap in self.traps)]
-        for i, one in enumerate(values):
-            for other in values[i + 1 :]:
-                if abs(other - one) <= 2 * self.rtol * max(abs(one), abs(other)):
-                    raise ValueError(
-                        f"traps of question {self.id} must be apart from the answer and from each other by more than "
-                        f"the tolerance, not {one!r} and {other!r}."
-                    )
+        if self.rtol and self.counts:
+            raise ValueError(
+                f"rtol of question {self.id} must be 0, since its answer is a whole number of {self.unit}, "
+                f"not {self.rtol!r}."
+            )
+        right = [self.answer, *(one.value for one in self.sharper)]
+        wrong = [trap.value for trap in self.traps]
+        for one, other in [*product(right, wrong), *combinations(wrong, 2)]:
+            if abs(other - one) <= 2 * self.rtol * max(abs(one), abs(other)):
+                raise ValueError(
+                    f"traps of question {self.id} must be apart from what is right and from each other by more than "
+                    f"the tolerance, not {one!r} and {other!r}."
+                )
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer is a whole number of things that come whole."""
+        return float(self.answer).is_integer() and self.unit.partition(" ")[0] in COUNTED
 
 
 Question: TypeAlias = Single | Multiple | Ordering | Numeric

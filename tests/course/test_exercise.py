@@ -147,6 +147,48 @@ def test_infinite_and_zero(capsys) -> None:
     assert "yours 3, expected 0." in said(capsys)
 
 
+@pytest.mark.parametrize(("answer", "right"), [(1_000_000, True), (1e6, True), (1_000_001, False), (1e6 + 0.25, False)])
+def test_a_whole_number_is_exact(answer: float, right: bool, capsys) -> None:
+    check(lambda batch, context: answer, lambda batch, context: 1_000_000, CASES)
+    out = said(capsys)
+    assert out.startswith("Right") if right else "Likely cause: the rounding. The answer is a whole number" in out
+
+
+def test_a_rounded_measure_is_told(capsys) -> None:
+    check(lambda batch, context: int(batch * 1.7), lambda batch, context: batch * 1.7, CASES)
+    assert "Likely cause: the answer is rounded." in said(capsys)
+    check(lambda batch, context: batch * 1.7 + 0.5, lambda batch, context: batch * 1.7, CASES)
+    assert "rounded" not in said(capsys)
+
+
+SHARED = Exercise(
+    reference,
+    CASES,
+    {
+        "the 2 is missing.": lambda batch, context: batch * context,
+        "one of the two.": lambda batch, context: batch * context * 1.01,
+        "the context is missing.": lambda batch, context: 2.0 * batch,
+    },
+)
+
+
+def test_a_question_has_the_mistakes_of_its_exercise() -> None:
+    traps = SHARED.traps({"Tripled.": 90.0}, batch=3, context=5)
+    assert [(trap.value, trap.feedback) for trap in traps] == [
+        (15, "Either: The 2 is missing. Or: One of the two."),  # nearer to each other than the tolerance tells
+        (6, "The context is missing."),
+        (90, "Tripled."),
+    ]
+    exact = SHARED.traps(rtol=0, without=("context",), batch=3, context=5)
+    assert [trap.feedback for trap in exact] == ["The 2 is missing.", "One of the two."]
+
+
+def test_what_is_no_mistake_at_the_input_is_no_trap() -> None:
+    assert [trap.value for trap in SHARED.traps(batch=3, context=1)] == [3]
+    with pytest.raises(ValueError, match=r"without must hold words of the exercise's mistakes, not 'heads'\."):
+        SHARED.traps(without=("context", "heads"), batch=3, context=1)
+
+
 def test_no_cases() -> None:
     with pytest.raises(ValueError, match=r"^cases must hold at least one dictionary of arguments"):
         check(reference, reference, [])

@@ -12,6 +12,7 @@ from scaling.course.questions import (
     Option,
     Ordering,
     Question,
+    Sharper,
     Single,
     Trap,
     WrongOrder,
@@ -58,6 +59,13 @@ ORDERING = Ordering(items=("a", "b", "c"), right="yes", other="no", **SHARED)
         (lambda: dataclasses.replace(NUMERIC, answer=float("nan")), "not nan"),
         (lambda: dataclasses.replace(NUMERIC, answer=float("-inf")), "not -inf"),
         (lambda: dataclasses.replace(NUMERIC, answer=51.0), "not 51.0 and 50.0"),
+        (
+            lambda: dataclasses.replace(NUMERIC, unit="GPUs"),
+            "must be 0, since its answer is a whole number of GPUs, not 0.02",
+        ),
+        (lambda: dataclasses.replace(NUMERIC, unit="tokens per step"), "a whole number of tokens per step"),
+        (lambda: dataclasses.replace(NUMERIC, sharper=(Sharper(value=50.5, feedback="f"),)), "not 50.5 and 50.0"),
+        (lambda: Sharper(value=1.0, feedback=""), "Sharper.feedback"),
         (lambda: dataclasses.replace(NUMERIC, answer=50.0, rtol=0.0), "not 50.0 and 50.0"),
         (
             lambda: dataclasses.replace(NUMERIC, traps=(*NUMERIC.traps, Trap(value=49.0, feedback="f"))),
@@ -75,6 +83,13 @@ def test_traps_may_come_as_near_as_twice_the_tolerance() -> None:
     assert dataclasses.replace(NUMERIC, answer=52.1).answer == 52.1  # 2 x 2 % of 52.1 is 2.084 < 2.1
     with pytest.raises(ValueError):
         dataclasses.replace(NUMERIC, answer=52.0)  # 2.08 > 2
+
+
+def test_what_is_no_whole_count_may_be_rounded_and_a_sharper_answer_may_be_near() -> None:
+    assert not dataclasses.replace(NUMERIC, unit="tokens/s").counts
+    assert not dataclasses.replace(NUMERIC, unit="GPUs", answer=100.5).counts
+    assert dataclasses.replace(NUMERIC, unit="GPUs", rtol=0.0).counts
+    assert dataclasses.replace(NUMERIC, sharper=(Sharper(value=100.5, feedback="You took all."),)).sharper
 
 
 def test_records_are_frozen_and_take_keywords_only() -> None:

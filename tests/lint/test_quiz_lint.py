@@ -227,7 +227,7 @@ HELPERS = {"number", "replace"}
 # What any reader of English knows, though no page says it.
 EVERYDAY = set(
     """
-    applies decisions deployed digits exceed forward gigabytes highest however load logarithm lowest order plus
+    applies decisions deployed digits forward gigabytes highest however load logarithm lowest order plus
     single spans spread stay subtracts throughout tick tune unsaid whose occupy idle insertion
     """.split()
 )

@@ -11,13 +11,14 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
-from scaling.course.exercise import Exercise, check
+from scaling.course.exercise import Exercise, _same, check
 from scaling.course.questions import (
     KINDS,
     Multiple,
@@ -50,6 +51,8 @@ def cases(question: Question) -> Iterator[Case]:
     """Every answer that the question has words for."""
     if isinstance(question, Numeric):
         yield Case(question, {"base": question.answer}, "right", question.right)
+        for sharper in question.sharper:
+            yield Case(question, {"base": sharper.value}, "right", sharper.feedback)
         for trap in question.traps:
             yield Case(question, {"base": trap.value}, "wrong", trap.feedback)
     elif isinstance(question, Ordering):
@@ -71,7 +74,9 @@ def cases(question: Question) -> Iterator[Case]:
             if not option.correct:
                 yield Case(question, [*right, i], "wrong", option.feedback)
             elif len(right) > 1:
-                yield Case(question, [j for j in right if j != i], "wrong", option.feedback)
+                yield Case(
+                    question, [j for j in right if j != i], "wrong", "What you chose belongs here, and 1 more does."
+                )
 
 
 def graded(asked: list[Case]) -> list[dict[str, Any]]:
@@ -96,7 +101,7 @@ def typed_keys(source: str) -> list[str]:
     return [
         f"line {node.value.lineno}: {node.arg}={ast.unparse(node.value)}"
         for call in ast.walk(ast.parse(source))
-        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Numeric", "Trap")
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Numeric", "Trap", "Sharper")
         for node in call.keywords
         if node.arg in ("answer", "value")
         and not any(isinstance(part, (ast.Call, ast.Name)) for part in ast.walk(node.value))
@@ -172,6 +177,64 @@ def test_the_number_of_the_worked_solution_is_right_in_the_unit_that_the_questio
             typed = [Case(question, f"{n.rstrip('.,')} {question.unit}", "right", question.right) for n in numbers]
             outcomes = [verdict["outcome"] for verdict in graded(typed)]
             assert "right" in outcomes, f"{question.id}: none of {numbers} {question.unit} is graded right"
+
+
+NEVER_ROUNDED = {"07-evicted"}
+
+
+def test_a_whole_number_is_right_or_wrong_and_the_wrong_rounding_has_its_sentence(
+    questions: tuple[Question, ...],
+) -> None:
+    for question in (q for q in questions if isinstance(q, Numeric) and q.counts):
+        near = [question.answer + by for by in (-1, -0.5, -0.2, -0.01, 0.01, 0.2, 0.5, 1)]
+        sharper = [one.value for one in question.sharper]
+        beside = [f"{n!r} {question.unit}" for n in near if n not in sharper]
+        verdicts = graded([Case(question, typed, "wrong", "") for typed in beside])
+        assert [v["outcome"] for v in verdicts] == ["wrong"] * len(beside), question.id
+        assert not any("keep more digits" in v["say"] for v in verdicts), "of a whole number there are no more digits"
+        rounded = [trap for trap in question.traps if abs(trap.value / question.answer - 1) < 0.05]
+        assert rounded or question.id in NEVER_ROUNDED, f"{question.id}: name what the wrong rounding gives"
+
+
+def test_a_number_without_a_unit_is_in_the_unit_asked(questions: tuple[Question, ...]) -> None:
+    asked = [case for q in questions if isinstance(q, Numeric) for case in cases(q)]
+    bare = [case._replace(answer={**case.answer, "bare": True}) for case in asked]
+    assert graded(bare) == graded(asked)
+
+
+# The wrong answers that readers bring, from the text, from another chapter or by a slip that is easily made.
+LIKELY = {
+    "01-flops-per-dollar": ["1.64e14 FLOP", "9.85e15"],
+    "02-kv-per-token": ["655,360", "2,621,440", "160 kB", "80 KiB"],
+    "02-budget-8xh100": ["150.5", "151", "355", "357", "178", "301", "202"],
+    "03-decode-floor": ["1.306", "2.61", "10.45", "0.653"],
+    "03-prefill": ["271.5", "36.2", "724", "45.3"],
+    "04-max-batch": ["52", "58", "44", "43.2"],
+    "04-plateau": ["2,496", "7,071", "14,760"],
+    "05-step-at-64": ["9.47", "14.87", "6.63", "18.7"],
+    "06-nvlink-limit": ["16", "11.87", "11.58", "8", "26.1"],
+    "07-evicted": ["128", "64", "32"],
+    "07-ratio": ["3.88", "3.26", "4", "0.334"],
+    "07-ttft": ["362 ms", "363.9 ms", "454.8 ms", "1,819 ms", "2,274 ms"],
+    "08-max-batch-32k": ["106.2", "107", "424", "119"],
+    "09-pool": ["454,000", "222,260", "889,000", "414,000"],
+    "09-chunk-budget": ["430", "566", "339"],
+    "09-prefix-saved": ["32 GB", "30.9 GB", "33.55 GB", "0.336 GB"],
+    "10-q3-batch": ["143", "142.8"],
+    "10-q4-h100": ["277.5", "278", "272", "35"],
+    "10-q4-v5e": ["608", "1,213", "1,200", "76", "1,120"],
+}
+
+
+def test_the_likely_wrong_answers_have_a_name() -> None:
+    bank = {question.id: question for question in every_question()}
+    asked = [Case(bank[key], typed, "wrong", "") for key, all_typed in LIKELY.items() for typed in all_typed]
+    generic = [
+        f"{case.question.id}, {case.answer}: {verdict['outcome']!r}, {verdict['say']}"
+        for case, verdict in zip(asked, graded(asked), strict=True)
+        if verdict["outcome"] != "wrong" or "A hint may help." in verdict["say"]
+    ]
+    assert generic == []
 
 
 def test_keys_and_traps_are_computed(name: str) -> None:
@@ -258,6 +321,23 @@ def test_the_exercise_is_open_as_shipped_and_right_when_solved(path: Path, attri
     assert said(space[found.function], exercise).startswith("Right")
 
 
+def confused(exercise: Exercise) -> list[str]:
+    """Pairs of the reference and the mistakes that no case of the exercise tells apart, as `check` compares."""
+    functions = {"the reference": exercise.reference, **exercise.mistakes}
+    return [
+        f"{one!r} and {other!r}"
+        for (one, f), (other, g) in combinations(functions.items(), 2)
+        if all(_same(g(**case), f(**case)) for case in exercise.cases)
+    ]
+
+
+@pytest.mark.parametrize(("path", "attribute", "exercise"), exercises())
+def test_the_cases_tell_every_mistake_from_the_reference_and_from_the_others(
+    path: Path, attribute: str, exercise: Exercise
+) -> None:
+    assert confused(exercise) == [], f"bank.{attribute} needs a case more"
+
+
 @pytest.mark.parametrize(("path", "attribute", "exercise"), exercises())
 def test_each_known_mistake_is_named(path: Path, attribute: str, exercise: Exercise) -> None:
     assert exercise.mistakes
@@ -306,8 +386,14 @@ def test_a_sound_bank_is_graded_as_it_says() -> None:
     ["B", "GiB", "ms", "%", "", "tokens/s", "USD/h", "FLOP/B", "FLOP/USD", "USD/million tokens", "chips", "ways"],
 )
 def test_every_unit_of_the_course_can_be_typed(unit: str) -> None:
-    question = Numeric(id="99-u", answer=12_345.0, unit=unit, right="yes", **SHARED)
+    question = Numeric(id="99-u", answer=12_345.6, unit=unit, right="yes", **SHARED)
     assert misgraded((question,)) == []
+
+
+def test_mistakes_that_no_case_tells_apart_are_seen() -> None:
+    mistakes = {"doubled": lambda n: 2 * n, "squared": lambda n: n**2, "as it is": lambda n: float(n)}
+    assert confused(Exercise(lambda n: n, [{"n": 2}, {"n": 3}], mistakes)) == ["'the reference' and 'as it is'"]
+    assert "'doubled' and 'squared'" in confused(Exercise(lambda n: n, [{"n": 2}], mistakes))
 
 
 def test_a_wrong_verdict_is_seen() -> None:

@@ -7,8 +7,9 @@
  * @typedef {Common & {kind: "single" | "multiple", options: Option[]}} Choice
  * @typedef {Common & {kind: "ordering", items: string[], shown?: string[], right: string, other: string,
  *   traps: {order: string[], feedback: string}[]}} Ordering
- * @typedef {Common & {kind: "numeric", answer: number, unit: string, rtol: number, right: string,
- *   traps: {value: number, feedback: string}[]}} Numeric
+ * @typedef {{value: number, feedback: string}} Known
+ * @typedef {Common & {kind: "numeric", answer: number, unit: string, rtol: number, right: string, traps: Known[],
+ *   sharper: Known[]}} Numeric
  * @typedef {Choice | Ordering | Numeric} Question
  */
 /**
@@ -205,8 +206,9 @@ export const dimensions = (unit, physical) =>
     .join(" ");
 
 /**
- * `text` in the base of `asked` ("GB" gives bytes), or what to say. A count or ratio may come without its unit; where
- * the unit has a size, such as %, it then has two readings, and `values` holds both.
+ * `text` in the base of `asked` ("GB" gives bytes), or what to say. A number may come without its unit, and is then in
+ * the unit asked; where that has no dimension but a size, such as %, it has two readings, and `values` holds both.
+ * `doubt` says what was read into the text.
  * @param {string} text
  * @param {string} asked
  * @returns {{values: number[], unit: Unit, doubt: string} | {say: string}}
@@ -217,10 +219,13 @@ export function parseQuantity(text, asked) {
   if ("say" in number) return number;
   const unit = parseUnit(asked);
   if ("say" in unit) throw new Error(`the question's own unit, ${asked}: ${unit.say}`);
-  const { value, doubt } = number;
+  const { value } = number;
+  const doubt = number.doubt
+    ? `I read ${quote(number.doubt)} as ${number.doubt.replace(",", "")}; decimals take a point.`
+    : "";
   const rest = dollars ? `USD ${number.rest}` : number.rest;
   const [kind, wanted] = [dimensions(unit, true), asked || "a plain number"];
-  if (!rest && kind) return { say: `A number needs its unit here: give it in ${asked}, or any unit of that kind.` };
+  if (!rest && kind) return { values: [value * unit.size], unit, doubt: doubt || `I took it to be in ${asked}.` };
   if (!rest) return { values: unit.size === 1 ? [value] : [value * unit.size, value], unit, doubt };
   const counts = dimensions(unit, false);
   if (counts && !kind && /%|percent|pct/i.test(rest)) {
@@ -228,6 +233,8 @@ export function parseQuantity(text, asked) {
   }
   const typed = parseUnit(rest, unit);
   if ("say" in typed) return { say: `${typed.say} This question asks for ${wanted}.` };
+  // "How many FLOP does a dollar buy" has the dollar in it: "5e17 FLOP" answers it as well as "5e17 FLOP/USD".
+  if (unit.dims.USD === -1 && !typed.dims.USD) typed.dims.USD = -1;
   const typedKind = dimensions(typed, true);
   // What was counted must agree; of what it was counted per ("tokens/step" for "tokens") a count may say more or less.
   const other = Object.entries(typed.dims).some(
@@ -236,7 +243,8 @@ export function parseQuantity(text, asked) {
   const rate = /flops$/i.test(rest) && typedKind === "FLOP" && kind === "FLOP s-1"; // TFLOPS, as vendors write it
   if ((typedKind !== kind && !rate) || (counts && other)) {
     const what = typedKind !== kind ? (KINDS[typedKind] ?? "another kind of quantity") : "a count of something else";
-    return { say: `${quote(rest)} is ${what}; this question asks for ${wanted}, or any unit of that kind.` };
+    const said = quote(dollars ? text.trim() : rest);
+    return { say: `${said} is ${what}; this question asks for ${wanted}, or any unit of that kind.` };
   }
   return { values: [value * typed.size], unit, doubt };
 }
@@ -259,9 +267,33 @@ function distance(value, answer) {
   if (ratio === 0) return "It is not zero.";
   const [size, far] = ratio > 1 ? ["large", ratio] : ["small", 1 / ratio];
   if (far < 1.1) return `That is close, a little too ${size}: keep more digits, or look for a small term.`;
-  if (far < 1.95) return `That is too ${size}, by less than a factor of two.`;
   if (far > 2e4) return `That is more than ten thousand times too ${size}: look at the prefixes first.`;
-  return `That is about ${Number(far.toPrecision(1)).toLocaleString("en-US")} times too ${size}.`;
+  const power = Math.round(Math.log2(far)); // bits for bytes, 64 heads for 8, two bytes for one
+  if (power && off(far, 2 ** power) < 0.01) {
+    const factors = power > 1 ? `${power} factors of 2` : "one factor of 2";
+    return `That is ${(2 ** power).toLocaleString("en-US")} times too ${size}: ${factors}, forgotten or taken twice.`;
+  }
+  if (far < 1.95) return `That is too ${size}, by less than a factor of two.`;
+  return `That is about ${Number(far.toPrecision(2)).toLocaleString("en-US")} times too ${size}.`;
+}
+
+/** What to say of a number beside the only right, whole one. @param {number} value @param {Numeric} question */
+function beside(value, { answer, unit }) {
+  const things = unit.replace(/ per .*/, "") || "things";
+  if (!Number.isInteger(value)) return `That is no whole number, and ${things} come whole: which way to round?`;
+  return `That is close, and too ${value > answer ? "many" : "few"}: in whole ${things} only one number is right.`;
+}
+
+/**
+ * Whether `value` is what a known mistake gives. Of a whole number, so is its quotient that was not rounded yet, and no
+ * other whole number.
+ * @param {number} value
+ * @param {number} known
+ * @param {number} rtol 0 where only the exact number is right
+ */
+function is(value, known, rtol) {
+  if (rtol || !Number.isInteger(known)) return off(value, known) <= Math.max(rtol, 5e-3);
+  return off(value, known) <= 1e-9 || (!Number.isInteger(value) && Math.abs(value - known) < 1);
 }
 
 /** @param {Numeric} question @param {unknown} answer @returns {Verdict} */
@@ -270,23 +302,29 @@ function gradeNumeric(question, answer) {
   const quantity = parseQuantity(answer, question.unit);
   if ("say" in quantity) return { outcome: "", say: quantity.say };
   const near = (/** @type {number} */ target) => Math.min(...quantity.values.map((value) => off(value, target)));
+  const nearest = (/** @type {Known[]} */ known) => [...known].sort((a, b) => near(a.value) - near(b.value))[0];
   // Of two readings, as of a percentage, the one that is meant is the one nearer to the answer.
   const value = quantity.values.reduce((a, b) => (off(a, question.answer) <= off(b, question.answer) ? a : b));
-  const rtol = Math.max(question.rtol, 1e-9);
-  if (near(question.answer) <= rtol) {
+  const ours = near(question.answer);
+  const sharper = nearest(question.sharper);
+  if (sharper && near(sharper.value) < Math.min(ours, Math.max(1e-9, Math.min(question.rtol, 2e-3)))) {
+    return { outcome: "right", say: `And sharper than was asked. ${sharper.feedback}` };
+  }
+  if (ours <= Math.max(question.rtol, 1e-9)) {
     const exact = show(question.answer / quantity.unit.size);
     if (show(value / quantity.unit.size) === exact) return { outcome: "right", say: question.right };
     const unit = question.unit === "%" ? " %" : question.unit && ` ${question.unit}`;
     return { outcome: "right", say: `Within rounding: it is ${exact}${unit}, more exactly. ${question.right}` };
   }
-  const trap = [...question.traps].sort((a, b) => near(a.value) - near(b.value))[0];
-  if (trap && near(trap.value) <= Math.max(rtol, 5e-3) && near(trap.value) < near(question.answer)) {
+  const only = !question.rtol && Number.isInteger(question.answer); // a whole number that has no tolerance
+  const part = only && !Number.isInteger(value) && Math.abs(value - question.answer) < 1;
+  const trap = nearest(question.traps);
+  const known = trap && near(trap.value) < ours && !(part && Number.isInteger(trap.value));
+  if (known && quantity.values.some((v) => is(v, trap.value, question.rtol))) {
     return { outcome: "wrong", say: trap.feedback };
   }
-  const doubt = quantity.doubt
-    ? ` (I read ${quote(quantity.doubt)} as ${quantity.doubt.replace(",", "")}; decimals take a point.)`
-    : "";
-  return { outcome: "wrong", say: `${distance(value, question.answer)} A hint may help.${doubt}` };
+  const said = part || (only && ours < 0.1) ? beside(value, question) : distance(value, question.answer);
+  return { outcome: "wrong", say: `${said} A hint may help.${quantity.doubt && ` (${quantity.doubt})`}` };
 }
 
 /** @param {Ordering} question @param {unknown} answer @returns {Verdict} */
@@ -295,7 +333,10 @@ function gradeOrdering({ items, traps, right, other }, answer) {
   const texts = Array.isArray(answer) && answer.length === items.length && answer.every((it) => typeof it === "string");
   if (!texts || !same([...answer].sort(), [...items].sort())) return { outcome: "", say: "Move the items first." };
   if (same(answer, items)) return { outcome: "right", say: right };
-  return { outcome: "wrong", say: traps.find((trap) => same(answer, trap.order))?.feedback ?? other };
+  const trap = traps.find(({ order }) => same(answer, order));
+  if (trap) return { outcome: "wrong", say: trap.feedback };
+  const swapped = items.filter((item, i) => item !== answer[i]).length === 2;
+  return { outcome: "wrong", say: swapped ? `All but two are in their places. ${other}` : other };
 }
 
 /** @param {Choice} question @param {unknown} answer @returns {Verdict} */
@@ -307,10 +348,12 @@ function gradeChoice({ kind, options }, answer) {
   chosen.sort((a, b) => a - b);
   const wrong = chosen.find((i) => !options[i].correct);
   if (wrong !== undefined) return { outcome: "wrong", say: options[wrong].feedback, at: [wrong] };
-  const missing = options.findIndex((option, i) => option.correct && !chosen.includes(i));
-  if (kind === "multiple" && missing >= 0) {
-    const start = "What you chose belongs here, and something is missing.";
-    return { outcome: "wrong", say: `${start} ${options[missing].feedback}` };
+  const missing = options.filter(({ correct }) => correct).length - chosen.length; // not which ones
+  if (kind === "multiple" && missing) {
+    return {
+      outcome: "wrong",
+      say: `What you chose belongs here, and ${missing} more ${missing > 1 ? "do" : "does"}.`,
+    };
   }
   return { outcome: "right", say: chosen.map((i) => options[i].feedback).join(" ") };
 }

@@ -16,6 +16,7 @@ const numeric = (over) => ({
   rtol: 0.02,
   right: "Two tensors for each of 80 layers.",
   traps: [],
+  sharper: [],
   ...over,
 });
 const traps = [
@@ -103,10 +104,49 @@ test("units, with prefixes and quotients", () => {
   }
 });
 
-test("a unit that is missing, unknown or of another kind is told", () => {
+test("a number without a unit is in the unit asked, which is said when it is wrong", () => {
+  assert.equal(grade(numeric(), "163.84").outcome, "right");
+  assert.deepEqual(grade(numeric({ traps }), "81.92"), { outcome: "wrong", say: traps[0].feedback });
+  assert.match(grade(numeric(), "163,840").say, /\(I read “163,840” as 163840; decimals take a point\.\)$/);
+  assert.match(grade(numeric(), "163840.0").say, /too large.*\(I took it to be in kB\.\)$/);
+  assert.equal(grade(numeric({ unit: "tokens/s", answer: 500 }), "500").outcome, "right");
+});
+
+test("what a dollar buys may be said without the dollar, and what was typed is what is quoted", () => {
+  const q = numeric({ unit: "FLOP/USD", answer: 5.91e17 });
+  for (const text of ["5.91e17 FLOP", "5.91e17 FLOP/USD", "591,000 TFLOP", "5.91e17"]) {
+    assert.equal(grade(q, text).outcome, "right", text);
+  }
+  for (const text of ["5.91e17 FLOP/s", "5.91e17 B"]) assert.equal(grade(q, text).outcome, "", text);
+  assert.match(grade(numeric({ unit: "USD/h", answer: 6 / 3600 }), "$6").say, /^“\$6” is a sum of money;/);
+});
+
+test("a whole number of things is exact, and the advice is to round", () => {
+  const q = numeric({
+    unit: "GPUs",
+    answer: 280,
+    rtol: 0,
+    traps: [{ value: 278, feedback: "these are no whole servers" }],
+  });
+  assert.equal(grade(q, "280").outcome, "right");
+  for (const text of ["280.4", "279.5"]) assert.match(grade(q, text).say, /no whole number, and GPUs come whole/);
+  for (const text of ["278", "277.6"]) assert.equal(grade(q, text).say, "these are no whole servers");
+  assert.match(grade(q, "281").say, /too many: in whole GPUs only one number is right/);
+  assert.match(grade(q, "277").say, /too few/);
+});
+
+test("an answer that counts more than was asked is right, with its sentence", () => {
+  const q = numeric({ unit: "ms", answer: 5.224e-3, sharper: [{ value: 5.265e-3, feedback: "You took all." }] });
+  assert.deepEqual(grade(q, "5.265 ms"), { outcome: "right", say: "And sharper than was asked. You took all." });
+  assert.match(grade(q, "5.24 ms").say, /^Within rounding/);
+  const whole = numeric({ unit: "cards", answer: 43, rtol: 0, sharper: [{ value: 42, feedback: "You took all." }] });
+  assert.equal(grade(whole, "42").outcome, "right");
+  for (const text of ["41", "42.4", "42.9"]) assert.equal(grade(whole, text).outcome, "wrong", text);
+});
+
+test("a unit that is unknown or of another kind is told", () => {
   // biome-ignore format: a table
   const told = [
-    ["5.2", "ms", /needs its unit here: give it in ms/], ["163840", "kB", /needs its unit/], ["500", "tokens/s", /needs its unit/],
     ["5 apples", "kB", /I don't know the unit “apples”\. This question asks for kB/], ["5 B/apple", "B/s", /“apple”/],
     ["5 Gb", "GB", /bits.*bytes/], ["5 gbit", "GB", /bits/], ["5 bits", "GB", /bits/], ["5 b", "GB", /bits/], ["5 Gbps", "GB/s", /bits/], ["5 Kib", "KiB", /bits/],
     ["5 mb", "GB", /milli.*MB/], ["5 mB", "GB", /milli/], ["8K", "tokens", /1000 or 1024/], ["8k tokens", "tokens", /1000 or 1024/],
@@ -188,14 +228,17 @@ test("numeric: the nearest trap speaks, and the key goes first", () => {
   });
   assert.equal(grade(exact, "5.33").say, "per chip");
   assert.equal(grade(exact, "43.9").say, "rounded up");
-  assert.match(grade({ ...exact, traps: [{ value: 43.2, feedback: "a little more" }] }, "43.05").say, /close/);
+  assert.match(
+    grade({ ...exact, traps: [{ value: 43.2, feedback: "a little more" }] }, "43.05").say,
+    /no whole number/,
+  );
 });
 
 test("numeric: any other wrong number is placed vaguely and never given away", () => {
   const q = numeric({ traps });
   // biome-ignore format: a table
   const says = {
-    "500 kB": /about 3 times too large/, "54 kB": /about 3 times too small/, "170 kB": /close, a little too large/, "155 kB": /close, a little too small/,
+    "500 kB": /about 3.1 times too large/, "54 kB": /about 3 times too small/, "2.62 MB": /16 times too large: 4 factors of 2/, "328 kB": /2 times too large: one factor of 2/, "3.4 MB": /about 21 times/, "170 kB": /close, a little too large/, "155 kB": /close, a little too small/,
     "200 kB": /too large, by less than a factor of two/, "163 GB": /more than ten thousand times too large/, "0.1 B": /more than ten thousand times too small/,
     "0 kB": /not zero/, "-163 kB": /sign/,
   };
@@ -217,14 +260,16 @@ test("single", () => {
   }
 });
 
-test("multiple: a wrong choice first, then one that is missing", () => {
+test("multiple: a wrong choice first, then how many are missing, not which", () => {
   const q = choice("multiple", option("a", true), option("b"), option("c", true), option("d"));
   assert.deepEqual(grade(q, [0, 2]), { outcome: "right", say: "about a about c" });
   assert.deepEqual(grade(q, [2, 0, 0]), { outcome: "right", say: "about a about c" });
   assert.deepEqual(grade(q, [3, 1]), { outcome: "wrong", say: "about b", at: [1] });
   assert.deepEqual(grade(q, [0, 2, 3]), { outcome: "wrong", say: "about d", at: [3] });
   assert.equal(grade(q, [0]).outcome, "wrong");
-  assert.match(grade(q, [0]).say, /something is missing\. about c$/);
+  assert.equal(grade(q, [0]).say, "What you chose belongs here, and 1 more does.");
+  const three = choice("multiple", option("a", true), option("b"), option("c", true), option("d", true));
+  assert.equal(grade(three, [2]).say, "What you chose belongs here, and 2 more do.");
   for (const answer of [null, [], [9], ["0"], "0", 0, [null], {}])
     assert.equal(grade(q, answer).outcome, "", JSON.stringify(answer));
 });
@@ -232,7 +277,11 @@ test("multiple: a wrong choice first, then one that is missing", () => {
 test("ordering", () => {
   assert.deepEqual(grade(order, ["a", "b", "c"]), { outcome: "right", say: "yes, a b c" });
   assert.deepEqual(grade(order, ["c", "b", "a"]), { outcome: "wrong", say: "backwards" });
-  assert.deepEqual(grade(order, ["b", "a", "c"]), { outcome: "wrong", say: "another" });
+  assert.deepEqual(grade(order, ["b", "a", "c"]), {
+    outcome: "wrong",
+    say: "All but two are in their places. another",
+  });
+  assert.deepEqual(grade(order, ["b", "c", "a"]), { outcome: "wrong", say: "another" });
   for (const answer of [null, [], ["a"], ["a", "b", "d"], ["a", "a", "b"], "abc", { length: 3 }, [1, 2, 3]]) {
     assert.equal(grade(order, answer).outcome, "", JSON.stringify(answer));
   }
