@@ -245,12 +245,12 @@ def shown_in(name: str) -> set[float]:
 
 
 @each_section
-def test_numbers_in_a_reason_are_shown_or_computed(name: str) -> None:
-    """What an f-string computes is right by itself; a number typed into a reason must be one that the section shows."""
+def test_numbers_in_the_words_of_a_row_are_shown_or_computed(name: str) -> None:
+    """What an f-string computes is right by itself; a number typed into a row must be one that the section shows."""
     typed_in = []
     for row in SECTIONS[name].claims:
-        why = CALLS[row.id].args[6]
-        parts = why.values if isinstance(why, ast.JoinedStr) else [why]
+        words = CALLS[row.id].args[5:7]  # what it says, and why
+        parts = [part for one in words for part in (one.values if isinstance(one, ast.JoinedStr) else [one])]
         typed = " ".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
         for text in re.findall(r"\d(?:[\d,]*\d)?(?:\.\d+)?(?:e\d+)?", re.sub(NO_RESULT, "", typed)):
             value = float(text.replace(",", ""))
