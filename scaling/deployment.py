@@ -51,15 +51,25 @@ _LOADED_BITS = {
 }
 
 
+class _Default(str):
+    """A word that nobody gave: ``dataclasses.replace`` of another field chooses it again."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Deployment(Record):
     """One copy of a model on `chips` chips that share every layer.
 
-    `weights`, `kv`, `compute`: dtypes of the stored weights, of the cache and of the arithmetic.
+    `weights`, `kv`: dtypes of the stored weights and of the cache.
+    `compute`: dtype of the arithmetic. Unless given what an engine would use: fp8 and fp4 weights multiply in their own
+    dtype on a chip that has the rate, everything else in bf16.
     `params`: ``"exact"``; ``"nominal"`` (the 70e9 of the text); ``"streamed"`` (memory holds the exact count, a step
     reads and multiplies only the matmul parameters).
     `layout`: ``"label"``, where every weight has the size of `weights`; ``"loaded"``, what an engine loads: so are the
     matrices of the layers, in int4 and fp4 with the scales of their groups; embeddings and norms have at least 16 bits.
+    Memory always counts so; a step only with ``"streamed"`` parameters, else it reads P b_w by the label. Unless given
+    ``"loaded"``, and ``"label"`` for nominal parameters, which are no matrices.
     `usable`: share of the memory that weights and cache may fill. [-]
     `reserve`: of each chip, kept from weights and cache beyond that. [B]
     `kv_split`: ``"even"`` spreads the cache over all chips; ``"heads"`` never splits a KV head, so beyond `kv_heads`
@@ -73,9 +83,9 @@ class Deployment(Record):
     chips: int = 1
     weights: str = "bf16"
     kv: str = "bf16"
-    compute: str = "bf16"
+    compute: str = _Default()
     params: str = "exact"
-    layout: str = "label"
+    layout: str = _Default()
     usable: float = 1.0
     reserve: float = 0.0
     kv_split: str = "even"
@@ -89,15 +99,23 @@ class Deployment(Record):
         object.__setattr__(self, "chips", count("chips", self.chips))
         dtype_bytes(self.weights, "weights")
         dtype_bytes(self.kv, "kv")
+        word("params", self.params, PARAMS)
+        own = self.weights in ("fp8", "fp4") and self.weights in self.chip.flops
+        self._unless_given("compute", self.weights if own else "bf16")
+        self._unless_given("layout", "label" if self.params == "nominal" else "loaded")
         self.chip.rate(self.compute)
         share("usable", self.usable)
         finite("reserve", self.reserve)
-        for name, allowed in (("params", PARAMS), ("kv_split", KV_SPLIT), ("layout", LAYOUTS)):
-            word(name, getattr(self, name), allowed)
+        word("kv_split", self.kv_split, KV_SPLIT)
+        word("layout", self.layout, LAYOUTS)
         if self.layout == "loaded" and self.params == "nominal":
             raise ValueError(
                 "params must be exact or streamed for layout 'loaded', which counts matrices, not 'nominal'."
             )
+
+    def _unless_given(self, field: str, value: str) -> None:
+        if isinstance(getattr(self, field), _Default):
+            object.__setattr__(self, field, _Default(value))
 
     @cached_property
     def stored_params(self) -> float:
@@ -127,13 +145,16 @@ class Deployment(Record):
 
     @cached_property
     def step_bytes(self) -> float:
-        """Weights that one decode step reads. [B]"""
-        return self._weight_bytes(self.step_params)
+        """Weights that one decode step reads: P b_w by the label, or what is loaded of the streamed parameters. [B]"""
+        # Counted by the label, both embeddings of an 8-bit model weigh as much as the head alone in 16 bits, which is
+        # all of the two that a step reads: what is loaded of both would be too much by 3 % for 70B, by 13 % for 8B.
+        streamed = self.params == "streamed"
+        return self._weight_bytes(self.step_params) if streamed else self.step_params * self.weight_size
 
     @cached_property
     def least_bytes(self) -> float:
-        """Weights that no decode step can do without. [B]"""
-        return self._weight_bytes(self.least_params)
+        """Weights that no decode step can do without, none of them wider than the label says. [B]"""
+        return self.least_params * self.weight_size
 
     def _weight_bytes(self, params: float) -> float:
         """Bytes of so many weights, those of the layers' matrices among them. [B]"""

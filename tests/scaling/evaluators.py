@@ -76,6 +76,7 @@ def deployment_of(i: Inputs, **changes: Any) -> Deployment:
         "weights": DTYPE[i.get("bytes_per_param", 2)],
         "kv": kv_dtype(i),
         "params": "nominal",
+        "layout": "label",
     }
     return Deployment(**fields | changes)
 

@@ -94,7 +94,7 @@ class World:
             kv="int8",
             usable=number("u"),
             efficiency=reached if measured else Efficiency(),
-            **{"params": "nominal"} | deployment,
+            **{"params": "nominal", "layout": "label"} | deployment,
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -26,9 +26,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_by_name() -> None:
     done = run("70b", "--weights", "fp8", "--kv", "fp8", "--batch", "32")
     assert done.returncode == 0 and done.stderr == ""
-    assert "70,553,706,496 parameters, 70.55 GB in fp8" in done.stdout
+    assert "70,553,706,496 parameters, 72.66 GB in fp8" in done.stdout
     assert "163.8 kB per token" in done.stdout
-    assert "Fewest H100 SXM for 32 sequences of 8,192 tokens: 2 (up to 66 fit)" in done.stdout
+    assert "Fewest H100 SXM for 32 sequences of 8,192 tokens: 2 (up to 65 fit)" in done.stdout
     # 70.55e9 / 6.7e12 = 10.53 ms for the weights, 32 x 8192 x 163,840 / 6.7e12 = 6.410 ms for the cache
     assert "16.94 ms; the longest term is the weights" in done.stdout
 

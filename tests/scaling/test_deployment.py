@@ -1,13 +1,17 @@
+import copy
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scaling.chips import GB200, H100, TPU_V5E, TPU_V5P
+from scaling.chips import A100, B200, GB200, H100, L40S, TPU_V5E, TPU_V5P, Chip
 from scaling.deployment import ROOFLINE, Deployment, Efficiency, parallel_sizes
+from scaling.memory import max_batch, min_chips, weight_bytes
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B
+from scaling.throughput import best_batch
 from tests.scaling import records
 from tests.scaling.toys import MEASURED, TOY, TOY_CHIP, TOY_MODEL
 
@@ -16,7 +20,51 @@ def test_defaults() -> None:
     d = Deployment(model=LLAMA3_70B, chip=H100)
     assert (d.chips, d.weights, d.kv, d.compute) == (1, "bf16", "bf16", "bf16")
     assert (d.params, d.usable, d.kv_split, d.efficiency) == ("exact", 1.0, "even", ROOFLINE)
-    assert (d.layout, d.reserve) == ("label", 0)
+    assert (d.layout, d.reserve) == ("loaded", 0)
+
+
+@pytest.mark.parametrize(
+    ("chip", "weights", "compute"),
+    [
+        (H100, "fp8", "fp8"),
+        (H100, "int8", "bf16"),
+        (H100, "int4", "bf16"),
+        (H100, "fp4", "bf16"),  # H100 has no such rate
+        (B200, "fp4", "fp4"),
+        (A100, "fp8", "bf16"),
+        (TPU_V5E, "fp8", "bf16"),
+        (H100, "fp16", "bf16"),
+    ],
+)
+def test_the_arithmetic_is_the_engines_unless_given(chip: Chip, weights: str, compute: str) -> None:
+    d = Deployment(model=LLAMA3_70B, chip=chip, weights=weights)
+    assert d.compute == compute and d.flops == chip.rate(compute)
+    # What nobody gave is chosen again, what somebody gave is kept.
+    assert replace(Deployment(model=LLAMA3_70B, chip=H100, weights="fp8"), chip=chip, weights=weights) == d
+    assert replace(d, weights="bf16").compute == "bf16"
+    given = Deployment(model=LLAMA3_70B, chip=chip, weights=weights, compute="fp16" if "fp16" in chip.flops else "bf16")
+    assert replace(given, weights="fp8").compute == given.compute
+    for copied in (copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
+        assert copied == d and replace(copied, weights="bf16").compute == "bf16"
+
+
+def test_fp8_weights_are_worth_twice_the_batch() -> None:
+    """A server that multiplies in FP8 is on its plateau at 296 sequences, not at 148."""
+    d = Deployment(model=LLAMA3_70B, chip=H100, chips=8, weights="fp8", kv="fp8")
+    assert (best_batch(d, 2048), best_batch(replace(d, compute="bf16"), 2048)) == (296, 148)
+
+
+def test_memory_holds_what_an_engine_loads_unless_a_label_is_asked_for() -> None:
+    """70B in FP8 on one H100 is no server: what loads leaves no room for one sequence at 0.92 of 80 GB."""
+    d = Deployment(model=LLAMA3_70B, chip=H100, weights="fp8", usable=0.92)
+    assert weight_bytes(d) == 68_451_041_280 + 2 * 2_102_665_216
+    assert (max_batch(d, 8192), max_batch(replace(d, layout="label"), 8192)) == (0, 1)
+    assert (min_chips(d, 1, 8192), min_chips(replace(d, layout="label"), 1, 8192)) == (2, 1)
+    l40s = Deployment(model=LLAMA3_70B, chip=L40S, weights="int4", usable=0.92)
+    assert (max_batch(l40s, 8192), max_batch(replace(l40s, layout="label"), 8192)) == (1, 3)
+    nominal = replace(d, params="nominal")
+    assert (nominal.layout, weight_bytes(nominal)) == ("label", 70e9)
+    assert replace(nominal, params="exact") == d
 
 
 def test_roofline_takes_nothing_off() -> None:
@@ -165,7 +213,8 @@ def test_bad_reserve(bad: object) -> None:
 def test_loaded_weights_by_hand(weights: str, stored: float, read: float) -> None:
     d = replace(TOY, weights=weights, layout="loaded", params="streamed")
     assert (d.stored_bytes, d.step_bytes) == (stored, read)
-    assert replace(d, params="exact").step_bytes == stored
+    exact = replace(d, params="exact")
+    assert (exact.stored_bytes, exact.step_bytes) == (stored, 9880 * exact.weight_size)
 
 
 def test_a_label_is_parameters_times_the_size() -> None:

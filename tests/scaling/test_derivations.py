@@ -87,7 +87,7 @@ def test_fewest_chips_by_trying_every_number(model: Any) -> None:
     for chip, (weights, kv, usable), batch, context in itertools.product(
         (H100_TEXT, TPU_V5E_TEXT), (("bf16", "bf16", 1.0), ("int4", "int8", 0.83)), (0, 1, 37), (977, 31_013)
     ):
-        d = Deployment(model=model, chip=chip, weights=weights, kv=kv, usable=usable)
+        d = Deployment(model=model, chip=chip, weights=weights, kv=kv, usable=usable, layout="label")
         b_w, b_kv = units.DTYPE_BYTES[weights], units.DTYPE_BYTES[kv]
         need = model.params * b_w + batch * context * model.layers * 2 * model.kv_heads * model.head_dim * b_kv
         heads, whole = model.kv_heads, (model.q_heads, model.d_ff)

@@ -43,6 +43,6 @@ TOY_MODEL = Model(
     context_window=19,
 )
 
-TOY = Deployment(model=TOY_MODEL, chip=TOY_CHIP, chips=29, weights="int4", kv="fp32", compute="int8")
+TOY = Deployment(model=TOY_MODEL, chip=TOY_CHIP, chips=29, weights="int4", kv="fp32", compute="int8", layout="label")
 
 MEASURED = Efficiency(bandwidth=0.5, flops=0.25, layer_seconds=0.75, links=0.2)
