@@ -105,6 +105,7 @@ PASSES = Numeric(
     ),
     answer=_cache_batch,
     unit="sequences",
+    rtol=0.015,  # tells it from the batch at which the step has doubled
     right="Both are reads from the same memory, so bandwidth and chips cancel: the weights' bytes over one sequence's bytes.",
     traps=(
         Trap(
@@ -117,6 +118,10 @@ PASSES = Numeric(
         Trap(
             value=cache_over_weights_tokens(WIDE_KV) / CONTEXT,
             feedback="You took two bytes per cached number. That is a bf16 cache; this one is int8.",
+        ),
+        Trap(
+            value=_twice_batch,
+            feedback="That is where the step has doubled. The step of one sequence has a cache to read as well.",
         ),
         Trap(
             value=_crit,
@@ -405,6 +410,9 @@ COST_CUT = Exercise(
     mistakes={
         "you counted the tokens of a step and forgot that the step got longer; compare tokens per second.": (
             lambda batch, context: batch
+        ),
+        "half the batch is right only where the step takes just twice as long; compare tokens per second.": (
+            lambda batch, context: batch / 2
         ),
         "that is how much longer the step takes, which is the price in latency; the gain in cost is missing.": _step_cut,
         "the ratio of the two steps is upside down: a longer step makes a token dearer, not cheaper.": (

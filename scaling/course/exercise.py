@@ -97,10 +97,12 @@ def check(
     if all(answer is None or answer is ... for answer in answers):
         print("Not attempted yet: replace the ... with your own formula and run the cell again.")
         return
-    for case, answer in zip(cases, answers, strict=True):
-        expected = reference(**case)
+    expectations = [reference(**case) for case in cases]
+    right = sum(map(_same, answers, expectations))
+    for case, answer, expected in zip(cases, answers, expectations, strict=True):
         if not _same(answer, expected):
-            print(_wrong(case, answer, expected))
+            others = f" {right} of {len(cases)} inputs are right already." if right else ""
+            print(f"{_wrong(case, answer, expected)}{others}")
             print(_no_number(case, answer, expected) or _cause(answers, cases, answer, expected, mistakes or {}))
             return
     inputs = "input" if len(cases) == 1 else "inputs"
