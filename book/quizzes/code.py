@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import ceil, floor, isclose, log2
 from typing import Any
 
+from quizzes.latency import step_mistakes
 from scaling import (
     H100_TEXT,
     LLAMA3_70B,
@@ -23,6 +24,7 @@ from scaling import (
 )
 from scaling.course.exercise import Exercise, check
 from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Single, Trap, WrongOrder
+from scaling.latency import StepTime
 from scaling.units import GB, ms, number
 
 CONTEXT, LONG = 8192, 32_768
@@ -577,16 +579,19 @@ def _as_deployment(chips: int, weights: float) -> Deployment:
     return replace(NODE, chips=chips, weights=min(sizes, key=lambda w: abs(sizes[w] - weights)))
 
 
-def _terms(chips: int, batch: int, weights: float, cache: float) -> tuple[float, float, float]:
-    """Seconds for weights, arithmetic and cache."""
-    tokens = cache / NODE.kv_per_token
-    one = decode_step(_as_deployment(chips, weights), batch, tokens / batch)
-    return one.weights, one.compute, one.cache
+def _times(chips: int, batch: int, weights: float, cache: float) -> tuple[StepTime, StepTime, StepTime]:
+    """The step, the same on one card, and that of one sequence."""
+    d, context = _as_deployment(chips, weights), cache / NODE.kv_per_token / batch
+    return decode_step(d, batch, context), decode_step(replace(d, chips=1), batch, context), decode_step(d, 1, context)
 
 
 def _step(chips: int, batch: int, weights: float, cache: float) -> float:
-    d = _as_deployment(chips, weights)
-    return decode_step(d, batch, cache / NODE.kv_per_token / batch).total
+    return _times(chips, batch, weights, cache)[0].total
+
+
+def _by_size(**case: Any) -> float:
+    step, size = _times(**case)[0], _as_deployment(case["chips"], case["weights"]).weight_size
+    return step._replace(compute=size * step.compute).total
 
 
 STEP = Exercise(
@@ -599,34 +604,16 @@ STEP = Exercise(
         )
     ),
     mistakes={
-        "arithmetic is counted by the bytes of the weights. It is two FLOPs per parameter, and a parameter may be two bytes or half a one.": (
-            lambda **a: _terms(**a)[2] + max(_terms(**a)[0], _terms(**a)[1] * _as_deployment(a["chips"], a["weights"]).weight_size)
+        "arithmetic is counted by the bytes of the weights. It is two FLOPs per parameter, of two bytes or half a one.": (
+            _by_size
         ),
-        "the three times are summed. Reading the weights and multiplying by them overlap: take the larger.": (
-            lambda **a: sum(_terms(**a))
+        **step_mistakes(_times),
+        "the cache is multiplied by the batch once more: the argument is that of the whole batch.": lambda **a: (
+            a["batch"] * _times(**a)[0].cache + _times(**a)[0].matmul
         ),
-        "the cache is inside the maximum. It is read in turn with the matmuls, so it is added.": lambda **a: max(_terms(**a)),
-        "the weights are always taken as the longer part. In a large batch it is the arithmetic.": (
-            lambda **a: _terms(**a)[0] + _terms(**a)[2]
-        ),
-        "the arithmetic hides behind both reads. That is the floor, of perfect overlap; here the cache takes its turn.": (
-            lambda **a: max(_terms(**a)[0] + _terms(**a)[2], _terms(**a)[1])
-        ),
-        "you took the shorter of reading the weights and multiplying: one waits for the longer.": (
-            lambda **a: min(_terms(**a)[:2]) + _terms(**a)[2]
-        ),
-        "the weights are left out: in a small batch their reading is what one waits for.": lambda **a: sum(_terms(**a)[1:]),
-        "the cache is left out: every step reads all of it.": lambda **a: max(_terms(**a)[:2]),
-        "one FLOP per parameter. A multiplication and an addition make two.": (
-            lambda **a: _terms(**a)[2] + max(_terms(**a)[0], _terms(**a)[1] / 2)
-        ),
-        "the cache is multiplied by the batch once more: the argument is that of the whole batch.": (
-            lambda **a: a["batch"] * _terms(**a)[2] + max(_terms(**a)[:2])
-        ),
-        "that is one card's step for the work of all. They share the bytes and the FLOPs.": lambda **a: a["chips"] * _step(**a),
         "those are milliseconds. Pass seconds, and divide by ms for printing.": lambda **a: _step(**a) / ms,
     },
-)  # fmt: skip
+)
 
 
 def _throughput(chips: int, batch: int, step: float) -> float:

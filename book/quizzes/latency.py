@@ -128,16 +128,23 @@ _STEPS: dict[str, _Wrong] = {
 }
 
 
+def step_mistakes(times: Callable[..., tuple[StepTime, StepTime, StepTime]]) -> dict[str, Callable[..., float]]:
+    """The mistakes of an exercise whose arguments `times` turns into the step as it is, on one chip, of one sequence."""
+
+    def mistake(wrong: _Wrong) -> Callable[..., float]:
+        return lambda **case: wrong(*times(**case))
+
+    return {said: mistake(wrong) for said, wrong in _STEPS.items()}
+
+
 def step_exercise(d: Deployment) -> Exercise:
     """The time of a decode step on some of the deployment's chips."""
 
     def took(chips: int, batch: float, context: float) -> StepTime:
         return decode_step(replace(d, chips=chips), batch, context)
 
-    def mistake(wrong: _Wrong) -> Callable[..., float]:
-        return lambda chips, batch, context: wrong(
-            took(chips, batch, context), took(1, batch, context), took(chips, 1, context)
-        )
+    def times(chips: int, batch: float, context: float) -> tuple[StepTime, StepTime, StepTime]:
+        return took(chips, batch, context), took(1, batch, context), took(chips, 1, context)
 
     return Exercise(
         lambda chips, batch, context: took(chips, batch, context).total,
@@ -148,7 +155,7 @@ def step_exercise(d: Deployment) -> Exercise:
             {"chips": 4, "batch": 400, "context": 4096},
         ),
         mistakes={
-            **{said: mistake(wrong) for said, wrong in _STEPS.items()},
+            **step_mistakes(times),
             "you took the cache of one token per sequence. A step reads the whole context.": (
                 lambda chips, batch, context: took(chips, batch, 1).cache + took(chips, batch, context).matmul
             ),

@@ -63,7 +63,7 @@ class Exercise(NamedTuple):
         for said, value in [*known, *(also or {}).items()]:
             if math.isclose(value, right, rel_tol=1e-9):
                 continue
-            twins = (texts for other, texts in found if abs(other - value) <= 2 * rtol * max(abs(other), abs(value)))
+            twins = (texts for other, texts in found if math.isclose(other, value, rel_tol=max(rtol, 1e-9)))
             same = next(twins, None)
             if same is None:
                 found.append((value, [said]))
