@@ -38,7 +38,7 @@ SECTION = Section("12.3", "Latency", "03_latency", (
     claim("3-complete", "50", "", collective_time(node, one.batch) == 0, ERRATUM,
           "Three terms are the complete step",
           "Eight cards also exchange activations, twice a layer. The package adds that only when the links are given.",
-          see="A bound is not an estimate"),
+          see="Three rungs: floor, roofline, estimate"),
     claim("3-prefill-compute", "58", "", prompt.context > critical_batch(H100_TEXT), AGREES,
           "Prefill is bound by compute", "A prompt of that length is far above the critical batch.",
           see="Prefill: waiting for arithmetic"),

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from scaling import H100_TEXT, LLAMA3_70B, Deployment, critical_batch, decode_step, prefill_time
+from scaling import (
+    H100_TEXT,
+    LLAMA3_70B,
+    Deployment,
+    cache_over_compute_context,
+    critical_batch,
+    decode_step,
+    max_batch,
+    prefill_time,
+)
 from scaling.course.exercise import Exercise
 from scaling.course.questions import Multiple, Numeric, Option, Ordering, Question, Sharper, Single, Trap, WrongOrder
 from scaling.latency import StepTime
@@ -426,7 +435,8 @@ STEP = Numeric(
 
 # --- below the floor -------------------------------------------------------------------------------------------------
 
-_pair = decode_step(NODE, 2, PROMPT)  # two positions of one sequence in a step: the next token and one guessed ahead
+# The next token and one guessed ahead: two positions of one sequence in a step, which share its cache.
+_pair = decode_step(NODE, 2, PROMPT / 2)
 
 BELOW = Single(
     id="03-below-the-floor",
@@ -532,4 +542,70 @@ TERM_ORDER = Ordering(
     ),
 )
 
-QUESTIONS: tuple[Question, ...] = (PREFILL, FLOOR, BELOW, STEP, CACHE_TIME, TERM_ORDER, INT8_WEIGHTS)
+# --- when overlap pays -----------------------------------------------------------------------------------------------
+
+_SHORTEST, _EVEN, _LONG, _LONGEST = 512, 3000, 8192, 32_768
+_filled = {S: decode_step(INT8, max_batch(INT8, S), S) for S in (_SHORTEST, _EVEN, _LONG, _LONGEST)}
+
+
+def _gain(context: int) -> float:
+    """How many times as fast a step is with perfect overlap, memory filled."""
+    return _filled[context].total / _filled[context].floor
+
+
+def _pays_most(context: int) -> bool:
+    return _gain(context) == max(map(_gain, _filled))
+
+
+OVERLAP = Single(
+    id="03-overlap",
+    prompt=(
+        "8 H100 hold LLaMA 3-70B with int8 weights, an int8 cache and as many sequences as fit; arithmetic is in bf16. "
+        "From now on attention runs beside the matmuls, perfectly overlapped. At which context does the step gain most?"
+    ),
+    options=(
+        Option(
+            text=f"{_SHORTEST:,} tokens",
+            correct=_pays_most(_SHORTEST),
+            feedback=(
+                f"Nearly all of this step is arithmetic, {_ms(_filled[_SHORTEST].compute)} of {_ms(_filled[_SHORTEST].total)}. "
+                f"Hiding the cache behind it makes the step {number(_gain(_SHORTEST))} times as fast."
+            ),
+        ),
+        Option(
+            text=f"{_LONG:,} tokens",
+            correct=_pays_most(_LONG),
+            feedback=(
+                f"The cache takes {_ms(_filled[_LONG].cache)} and the arithmetic {_ms(_filled[_LONG].compute)}. Only the "
+                f"shorter can be hidden, and the step becomes {number(_gain(_LONG))} times as fast."
+            ),
+        ),
+        Option(
+            text=f"{_EVEN:,} tokens",
+            correct=_pays_most(_EVEN),
+            feedback=(
+                f"Cache and arithmetic take nearly the same time, {_ms(_filled[_EVEN].cache)} and "
+                f"{_ms(_filled[_EVEN].compute)}. One hides the other, and the step is {number(_gain(_EVEN))} times as fast."
+            ),
+        ),
+        Option(
+            text=f"{_LONGEST:,} tokens",
+            correct=_pays_most(_LONGEST),
+            feedback=(
+                f"Memory holds {max_batch(INT8, _LONGEST)} sequences of that length, fewer than the critical batch. There the "
+                "arithmetic hides behind reading the weights already."
+            ),
+        ),
+    ),
+    hints=(
+        "Of two works that run side by side, the shorter one costs nothing. When is that a lot?",
+        "For one sequence: S kv / (N W) of reading against 2 P / (N C) of arithmetic. When are they equal?",
+        "The arithmetic is 140 GFLOP over 990 TFLOP/s a card. How many tokens of 163,840 B does it read meanwhile?",
+    ),
+    solution=(
+        "Reading a sequence's cache takes as long as its arithmetic at S = 2 P W / (C kv), "
+        f"{number(round(cache_over_compute_context(INT8)))} tokens here. The further from there, the less there is to hide."
+    ),
+)
+
+QUESTIONS: tuple[Question, ...] = (PREFILL, FLOOR, BELOW, STEP, CACHE_TIME, TERM_ORDER, INT8_WEIGHTS, OVERLAP)

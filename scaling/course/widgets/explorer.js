@@ -226,7 +226,7 @@ const fineprint = ({ compute, params }) =>
   h(
     "p",
     { class: "sx-key" },
-    `Bounds, not estimates: peak rates, arithmetic in ${compute}, ${params} parameter count.`,
+    `Serial roofline, not an estimate: peak rates, arithmetic in ${compute}, ${params} parameter count.`,
   );
 
 /**
