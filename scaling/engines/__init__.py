@@ -1,4 +1,4 @@
-"""Serving engines: from a deployment to a launch command, and from a metrics page back to the deployment's bounds.
+"""Serving engines: from a deployment to a launch command, and from a metrics page back to its roofline.
 
 One module for each engine: `sglang`, `vllm`, `megatron`, `mini_sglang`.
 """

@@ -151,7 +151,7 @@ def running_cap(start: Start, max_running: int | None, max_step: float | None) -
         )
     if B >= start.held:
         return None
-    took = f"a step of {counted(B, S)} takes {in_ms(start.step(B))} at the least"
+    took = f"a step of {counted(B, S)} takes {in_ms(start.step(B))} by the serial roofline"
     return Cap(B, f"{took}, one more would pass the limit of {in_ms(max_step)}. The pool holds {start.held:,}")
 
 
@@ -169,7 +169,7 @@ def expectation(start: Start, most: int | None = None) -> list[str]:
     if most is not None and most < B:
         pool, B = f"{pool}, of which {most:,} run at once", most
     T = start.step(B)
-    said = f"{pool}: a step then takes {in_ms(T)} at the least, for {B / T:,.0f} tokens a second at the most"
+    said = f"{pool}: a step then takes {in_ms(T)} by the serial roofline, for {B / T:,.0f} tokens a second"
     critical = int(full_batch(start.timed)) * start.stages
     slower = f"from {critical:,} sequences on arithmetic takes longer than reading the weights"
     return [said, slower] if B > critical else [said]
@@ -248,8 +248,8 @@ def _ways(engine: Engine, start: Start) -> list[Flag]:
     if not math.isnan(start.pool.fraction):
         need += f" at {start.pool.fraction:.3g} of their memory"
     shortest = in_ms(decode_step(start.timed, 1, 0).weights)
-    read = f"Each of {d.chips} reads {gb(d.step_bytes / d.chips)} a step, in {shortest}"
-    flags = [Flag(engine.ways, str(ways), f"{need}. {read} at the least")] if ways > 1 else []
+    read = f"Each of {d.chips} reads {gb(d.step_bytes / d.chips)} a step, in {shortest} at the least"
+    flags = [Flag(engine.ways, str(ways), f"{need}. {read}")] if ways > 1 else []
     if start.stages > 1:
         why = f"{start.stages} stages, each with its share of the layers, one after the other: a token visits them all"
         flags.append(Flag(engine.stages, str(start.stages), why))
@@ -388,13 +388,13 @@ def benchmark_command(
             Flag("--dataset-name", "random", "prompts of random words, so that no prefix cache helps"),
             Flag("--random-input-len", str(S)),
             Flag("--random-output-len", str(G)),
-            Flag("--max-concurrency", str(B), "requests at once, the batch of the bound"),
+            Flag("--max-concurrency", str(B), "requests at once, the batch of the step below"),
             Flag("--num-prompts", str(10 * B), "ten for each of them, so that start and end weigh little"),
             Flag("--host", no_flag("host", host)),
             Flag("--port", str(engine.port if port is None else whole("port", port))),
         ),
         notes=(
-            f"its median TPOT: {step} at the least, for {counted(B, S + G / 2)} on average",
-            f"its median TTFT: {in_ms(prefill_time(run, S))} at the least, for one prompt alone",
+            f"its median TPOT: {step} by the serial roofline, for {counted(B, S + G / 2)} on average",
+            f"its median TTFT: {in_ms(prefill_time(run, S))} at the peak FLOP/s, for one prompt alone",
         ),
     )

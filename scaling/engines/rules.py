@@ -118,7 +118,7 @@ class Start(NamedTuple):
         return weights_on_chip(replace(self.d, chips=1), wide=self.checkpoint.wide)
 
     def step(self, batch: float) -> float:
-        """The least that a decode step of the mean length takes. [s]
+        """What a decode step of the mean length takes by the serial roofline. [s]
 
         A token visits all stages; while one of them works on a part of the batch, the others have theirs.
         """

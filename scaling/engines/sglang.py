@@ -200,7 +200,7 @@ def _role(start: Start, role: str) -> Flag:
 
 def _chunk(start: Start, asked: int, mixed: bool) -> Flag:
     d, chunk = start.d, whole("chunked_prefill", asked)
-    takes = f"a chunk takes {in_ms(prefill_time(d, chunk))} at the least"
+    takes = f"a chunk takes {in_ms(prefill_time(d, chunk))} at the peak FLOP/s"
     longest = start.longest or d.model.context_window
     if chunk >= longest:
         why = f"no prompt is longer than {longest:,} tokens, so none is split"

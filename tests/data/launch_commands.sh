@@ -34,8 +34,8 @@ sglang serve \
 #   8,192
 # --max-running-requests 64: as asked for. The pool holds 330 sequences of
 #   4,096 tokens
-# --chunked-prefill-size 2048: a chunk takes 36 ms at the least, and the decode
-#   steps in its batch wait that long
+# --chunked-prefill-size 2048: a chunk takes 36 ms at the peak FLOP/s, and the
+#   decode steps in its batch wait that long
 # --enable-mixed-chunk: decode steps share a batch with prefill chunks, off by
 #   default
 # --disaggregation-mode decode: takes finished prompts over, up to 0.671 GB of
@@ -44,8 +44,8 @@ sglang serve \
 # --host 0.0.0.0: the address to listen on, 127.0.0.1 by default
 # --port 30001: the port to listen on, 30000 by default
 # the pool of about 1,355,506 tokens holds 330 sequences of 4,096 tokens, of
-#   which 64 run at once: a step then takes 8.47 ms at the least, for 7,556
-#   tokens a second at the most
+#   which 64 run at once: a step then takes 8.47 ms by the serial roofline, for
+#   7,556 tokens a second
 sglang serve \
   --model-path org/model \
   --tp-size 4 \
@@ -99,7 +99,7 @@ sglang serve \
 # left alone, SGLang takes a memory fraction of about 0.805, from which the
 #   numbers follow
 # the pool of about 511,834 tokens holds 62 sequences of 8,192 tokens: a step
-#   then takes 35 ms at the least, for 1,770 tokens a second at the most
+#   then takes 35 ms by the serial roofline, for 1,770 tokens a second
 sglang serve \
   --model-path meta-llama/Llama-3.1-405B-Instruct \
   --tp-size 8 \
@@ -125,7 +125,7 @@ sglang serve \
 # listens on 127.0.0.1 only: in a container or for other machines add --host
 #   0.0.0.0
 # the pool of about 1,419,948 tokens holds 173 sequences of 8,192 tokens: a
-#   step then takes 22.5 ms at the least, for 7,684 tokens a second at the most
+#   step then takes 22.5 ms by the serial roofline, for 7,684 tokens a second
 sglang serve \
   --model-path meta-llama/Meta-Llama-3-70B-Instruct \
   --tp-size 8 \
@@ -184,8 +184,8 @@ vllm serve meta-llama/Meta-Llama-3-8B-Instruct
 # --port 30001: the port to listen on, 8000 by default
 # each token and head has a scale on top of those bytes
 # the pool of about 1,495,968 tokens holds 365 sequences of 4,096 tokens, of
-#   which 64 run at once: a step then takes 8.47 ms at the least, for 7,556
-#   tokens a second at the most
+#   which 64 run at once: a step then takes 8.47 ms by the serial roofline, for
+#   7,556 tokens a second
 # chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve org/model \
   --tensor-parallel-size 4 \
@@ -208,8 +208,7 @@ vllm serve org/model \
 #   as the default keeps bf16
 # each token and head has a scale on top of those bytes
 # the pool of about 5,317,664 tokens holds 649 sequences of 8,192 tokens: a
-#   step then takes 27.6 ms at the least, for 23,474 tokens a second at the
-#   most
+#   step then takes 27.6 ms by the serial roofline, for 23,474 tokens a second
 # from 296 sequences on arithmetic takes longer than reading the weights
 # chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
@@ -224,12 +223,13 @@ vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
 # --kv-cache-dtype fp8_e4m3: 163,840 B per token in place of 327,680, as the
 #   default keeps bf16. Without scales in the checkpoint it runs at a scale of
 #   1, so check the accuracy
-# --max-num-seqs 352: a step of 352 sequences of 2,048 tokens takes 15 ms at
-#   the least, one more would pass the limit of 15 ms. The pool holds 642
+# --max-num-seqs 352: a step of 352 sequences of 2,048 tokens takes 15 ms by
+#   the serial roofline, one more would pass the limit of 15 ms. The pool holds
+#   642
 # the checkpoint is stored in FP8: no flag is needed to load it
 # the pool of about 1,398,464 tokens holds 682 sequences of 2,048 tokens, of
-#   which 352 run at once: a step then takes 15 ms at the least, for 23,474
-#   tokens a second at the most
+#   which 352 run at once: a step then takes 15 ms by the serial roofline, for
+#   23,474 tokens a second
 # from 300 sequences on arithmetic takes longer than reading the weights
 # chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
@@ -253,7 +253,7 @@ vllm serve RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
 #   131,072
 # the cache stays in bf16, the default: 516,096 B per token
 # the pool of about 645,904 tokens holds 78 sequences of 8,192 tokens: a step
-#   then takes 36.3 ms at the least, for 2,150 tokens a second at the most
+#   then takes 36.3 ms by the serial roofline, for 2,150 tokens a second
 # chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve meta-llama/Llama-3.1-405B-Instruct \
   --tensor-parallel-size 8 \
@@ -280,7 +280,7 @@ vllm serve meta-llama/Llama-3.1-405B-Instruct \
 #   131,072
 # the cache stays in bf16, the default: 516,096 B per token
 # the pool of about 645,808 tokens holds 78 sequences of 8,192 tokens: a step
-#   then takes 21.2 ms at the least, for 3,676 tokens a second at the most
+#   then takes 21.2 ms by the serial roofline, for 3,676 tokens a second
 # chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve meta-llama/Llama-3.1-405B-Instruct \
   --tensor-parallel-size 16 \
@@ -349,8 +349,8 @@ torchrun \
 # --port 5001: the port to listen on, 5000 by default
 # the cache stays in bf16, the default: 327,680 B per token
 # the pool of about 392,960 tokens holds 95 sequences of 4,096 tokens, of which
-#   8 run at once: a step then takes 11.2 ms at the least, for 716 tokens a
-#   second at the most
+#   8 run at once: a step then takes 11.2 ms by the serial roofline, for 716
+#   tokens a second
 # to be run in the Megatron-LM repository, on a checkpoint converted to its own
 #   format
 env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
@@ -381,7 +381,7 @@ env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
 #   default, LLaMA 3-8B was made for 8,192
 # the cache stays in bf16, the default: 131,072 B per token
 # the pool of about 655,104 tokens holds 79 sequences of 8,192 tokens: a step
-#   then takes 14.9 ms at the least, for 5,302 tokens a second at the most
+#   then takes 14.9 ms by the serial roofline, for 5,302 tokens a second
 # to be run in the Megatron-LM repository, on a checkpoint converted to its own
 #   format
 env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
@@ -417,8 +417,7 @@ python -m minisgl \
 # --port 1920: the port to listen on, 1919 by default
 # the cache stays in fp16, the default: 327,680 B per token
 # the pool of about 1,220,853 tokens holds 298 sequences of 4,096 tokens: a
-#   step then takes 20.2 ms at the least, for 14,784 tokens a second at the
-#   most
+#   step then takes 20.2 ms by the serial roofline, for 14,784 tokens a second
 # from 296 sequences on arithmetic takes longer than reading the weights
 # there is no page /metrics
 python -m minisgl \
@@ -465,7 +464,7 @@ python -m minisgl \
 # left alone, SGLang takes a memory fraction of about 0.874, from which the
 #   numbers follow
 # the pool of about 1,353,442 tokens holds 165 sequences of 8,192 tokens: a
-#   step then takes 21.8 ms at the least, for 7,572 tokens a second at the most
+#   step then takes 21.8 ms by the serial roofline, for 7,572 tokens a second
 sglang serve \
   --model-path RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
   --tp-size 4 \
@@ -491,11 +490,11 @@ python -m sglang_router.launch_router \
 ## the benchmark of sglang
 # SGLang 0.5.23, flags as of 2026-10-30
 # --dataset-name random: prompts of random words, so that no prefix cache helps
-# --max-concurrency 64: requests at once, the batch of the bound
+# --max-concurrency 64: requests at once, the batch of the step below
 # --num-prompts 640: ten for each of them, so that start and end weigh little
-# its median TPOT: 6.17 ms at the least, for 64 sequences of 1,152 tokens on
-#   average
-# its median TTFT: 18 ms at the least, for one prompt alone
+# its median TPOT: 6.17 ms by the serial roofline, for 64 sequences of 1,152
+#   tokens on average
+# its median TTFT: 18 ms at the peak FLOP/s, for one prompt alone
 python -m sglang.benchmark.serving --backend sglang --random-range-ratio 1 \
   --model RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
   --dataset-name random \
@@ -509,11 +508,11 @@ python -m sglang.benchmark.serving --backend sglang --random-range-ratio 1 \
 ## the benchmark of vllm
 # vLLM 0.33.0, flags as of 2026-11-01
 # --dataset-name random: prompts of random words, so that no prefix cache helps
-# --max-concurrency 64: requests at once, the batch of the bound
+# --max-concurrency 64: requests at once, the batch of the step below
 # --num-prompts 640: ten for each of them, so that start and end weigh little
-# its median TPOT: 6.17 ms at the least, for 64 sequences of 1,152 tokens on
-#   average
-# its median TTFT: 18 ms at the least, for one prompt alone
+# its median TPOT: 6.17 ms by the serial roofline, for 64 sequences of 1,152
+#   tokens on average
+# its median TTFT: 18 ms at the peak FLOP/s, for one prompt alone
 vllm bench serve \
   --model RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
   --dataset-name random \

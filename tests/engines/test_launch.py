@@ -756,7 +756,7 @@ def test_the_reason_for_a_chunk_says_when_it_does_nothing() -> None:
     assert "only bounds activation memory" in chunk(B70, chunked_prefill=2048)
     assert "decode steps in its batch wait" in chunk(B70, chunked_prefill=2048, mixed_chunk=True)
     # 2 x 69.50e9 x 2048 / (8 x 989.5e12) s: the input embedding is no matmul
-    assert "takes 36 ms at the least" in chunk(B70, chunked_prefill=2048)
+    assert "takes 36 ms at the peak FLOP/s" in chunk(B70, chunked_prefill=2048)
 
 
 def test_default_chunks_follow_the_memory_of_the_gpu() -> None:
@@ -806,14 +806,14 @@ def test_a_pair_of_servers_and_the_router() -> None:
         sglang.disaggregated(B70, B70, context=8192, transfer="tcp")
 
 
-def test_the_benchmark_of_an_engine_stands_beside_the_bound() -> None:
+def test_the_benchmark_of_an_engine_stands_beside_the_roofline() -> None:
     asked: dict[str, Any] = {"prompt": 1024, "answer": 256, "concurrency": 64}
     one, other = (benchmark_command(engine, B70, **asked) for engine in (sglang.SGLANG, vllm.VLLM))
     for command in (one, other):
         flags = {"--random-input-len": "1024", "--random-output-len": "256", "--max-concurrency": "64"}
         assert flags.items() <= command.flags.items()
         step = decode_step(replace(B70, params="streamed"), 64, 1024 + 128).total
-        assert f"{step / ms:.3g} ms at the least, for 64 sequences of 1,152 tokens" in command.notes[0]
+        assert f"{step / ms:.3g} ms by the serial roofline, for 64 sequences of 1,152 tokens" in command.notes[0]
     # In SGLang a ratio of 0, the default, draws lengths from one token up; in vLLM it is the spread around the length.
     assert one.arguments[:7] == tuple(
         "python -m sglang.benchmark.serving --backend sglang --random-range-ratio 1".split()
