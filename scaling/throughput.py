@@ -92,7 +92,7 @@ def plateau(d: Deployment, context: Array, *, overlapped: bool = False) -> Array
 
     `context`: S. [tokens per sequence]
     `overlapped`: the limit of the floor instead, with the peaks and P_min of `latency.decode_step`: no schedule and no
-    batch exceeds ``plateau = N / max(S kv / W, 2 P_min / C)``, at most twice as much.
+    batch exceeds ``plateau = N / max(S kv / W, 2 P_min / C)``, about twice as much at most.
 
     Leaves out whether so large a batch fits, see `best_batch`: errs high where it does not.
 
