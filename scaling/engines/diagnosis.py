@@ -8,11 +8,11 @@ from typing import NamedTuple
 from scaling._checks import shown
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.engines.metrics import Metrics
-from scaling.engines.rules import Engine
+from scaling.engines.pool import chip_token_bytes, weights_on_chip
+from scaling.engines.rules import Engine, as_run
 from scaling.engines.sglang import SGLANG
 from scaling.engines.vllm import VLLM
-from scaling.latency import decode_step, prefill_time
-from scaling.memory import weight_bytes
+from scaling.latency import decode_step, prefill_floor, prefill_time
 from scaling.throughput import balanced_batch, plateau
 from scaling.units import ms
 
@@ -81,7 +81,20 @@ class _View(NamedTuple):
     m: Metrics
     batch: float
     context: float
-    step: float
+
+    @property
+    def step(self) -> float:
+        """A decode step of the running batch on the serial roofline. [s]"""
+        return float(decode_step(self.d, max(1.0, self.batch), self.context).total)
+
+    @property
+    def floor(self) -> float:
+        """A token of the running batch that no schedule gives sooner: several come of a step when drafts are right."""
+        return float(decode_step(self.d, max(1.0, self.batch), self.context).floor) / self.per_step
+
+    @property
+    def per_step(self) -> float:
+        return max(1.0, self.m.tokens_per_step or 1.0)
 
     @property
     def engine(self) -> Engine:
@@ -100,7 +113,7 @@ class _View(NamedTuple):
 
     @property
     def tpot(self) -> float | None:
-        """Seconds from token to token: the mean, or else what batch and throughput say."""
+        """Seconds a token of one sequence: the mean, or else what batch and throughput say."""
         if self.m.tpot is not None and self.m.tpot.mean > 0:
             return self.m.tpot.mean
         return self.m.running / self.m.throughput if self.m.running and self.m.throughput else None
@@ -116,24 +129,29 @@ class _View(NamedTuple):
 
 
 def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
-    """What stands out on a metrics page of deployment `d`, the most serious first; never empty.
+    """What stands out on a metrics page of deployment `d`: mismatches, then causes, then what follows; never empty.
 
-    Each measured value is set against the roofline of one replica, whatever the efficiency of `d`: the time per token
-    against `decode_step` at the running batch and its mean context, the time to the first token against `prefill_time`
-    of the prompt tokens that were not cached. A value that beats its bound is a mismatch: the server is not the one
-    described. Latencies are means since the start, the batch is the one of now: read the page under a steady load.
+    Each measured value is set against the roofline of one replica, whatever the efficiency of `d`, in the arithmetic
+    that the engine does: the time of a step against `decode_step` at the running batch and its mean context, the time
+    to the first token against `prefill_time` of the prompt tokens that were not cached. A value that beats its floor is
+    a mismatch: the server is not the one described. Latencies are means since the start, the batch is the one of now:
+    read the page under a steady load, or give the difference of two, see `Metrics.since`.
 
     Raises ``ValueError`` for anything but a `Deployment` and `Metrics`.
     """
     for name, value, kind in (("d", d, Deployment), ("metrics", metrics, Metrics)):
         if not isinstance(value, kind):
             raise ValueError(f"{name} must be a {kind.__name__} record, not {shown(value)}.")
-    d, batch = replace(d, efficiency=ROOFLINE), (metrics.running or 0.0) / metrics.replicas
-    # No sequence outgrows the window: where more is in use, it is not the running ones' alone.
-    context = min(metrics.mean_context or 0.0, float(d.model.context_window))
-    view = _View(d, metrics, batch, context, float(decode_step(d, max(1.0, batch), context).total))
-    found = [finding for look in _LOOKS if (finding := look(view))]
-    return tuple(sorted(found, key=lambda finding: -finding.severity)) or (_nothing(view),)
+    engine = SGLANG if metrics.engine == "sglang" else VLLM
+    d = as_run(engine, replace(d, efficiency=ROOFLINE))
+    view = _View(d, metrics, (metrics.running or 0.0) / metrics.replicas, metrics.mean_context or 0.0)
+    ranked = [
+        (rank, -finding.severity, finding)
+        for rank, looks in enumerate(_LOOKS)
+        for look in looks
+        if (finding := look(view))
+    ]
+    return tuple(finding for _, _, finding in sorted(ranked, key=lambda one: one[:2])) or (_nothing(view),)
 
 
 def _mismatch(what: str, measured: float, bound: float, unit: str, advice: str, see: str) -> Finding:
@@ -141,27 +159,43 @@ def _mismatch(what: str, measured: float, bound: float, unit: str, advice: str, 
     return Finding(f"Mismatch, {what}", measured, bound, unit, advice, see, math.inf)
 
 
+def _too_long(v: _View) -> Finding | None:
+    window = float(v.d.model.context_window)
+    if v.context <= window / BEATEN:
+        return None
+    advice = (
+        f"No sequence of {v.d.model.name} grows that long, so the page is of another model, or what is in use is not "
+        "the running requests' alone."
+    )
+    return Finding(
+        "Tokens of a running request, beyond the window", v.context, window, "tokens", advice, MEMORY, math.inf
+    )
+
+
 def _too_fast(v: _View) -> Finding | None:
-    measured, floor = v.tpot, float(decode_step(v.d, 1, 0).total)
-    if measured is None or measured >= BEATEN * v.step:
+    measured, floor = v.tpot, float(decode_step(v.d, 1, 0).floor) / v.per_step
+    if measured is None or measured >= BEATEN * v.floor:
         return None
     if measured < BEATEN * floor:
         advice = (
-            "Not even the weights can be read that fast, so the server is not the one described (chips, chip, dtype of "
-            "the weights), or it decodes several tokens a step, speculatively."
+            "Not even the weights can be read that fast, so the server is not the one described: check chips, chip and "
+            "dtype of the weights."
         )
         return _mismatch("time per output token", measured, floor, "s", advice, LATENCY)
     advice = (
         "The running batch cannot be decoded that fast: either it was smaller before, as the mean counts from "
         "the start, or chips, chip or dtypes are not as described."
     )
-    return Finding("Mismatch, time per output token", measured, v.step, "s", advice, LATENCY, v.step / measured)
+    return Finding("Mismatch, time per output token", measured, v.floor, "s", advice, LATENCY, v.floor / measured)
 
 
 def _too_soon(v: _View) -> Finding | None:
-    bound, ttft = _prefill(v), v.m.ttft
+    ttft, tokens = v.m.ttft, _uncached(v)
     # The means are of the same requests only if nearly all are in both.
-    if bound is None or ttft is None or 2 * ttft.count < (v.m.requests or 0.0) or ttft.mean >= BEATEN * bound:
+    if tokens is None or ttft is None or not 0.5 <= ttft.count / (v.m.prompts or math.inf) <= 2:
+        return None
+    bound = float(prefill_floor(v.d, tokens))
+    if ttft.mean >= BEATEN * bound:
         return None
     advice = (
         "Prompts of that length cannot be processed that fast, so the server is not the one described: check chips, "
@@ -171,7 +205,7 @@ def _too_soon(v: _View) -> Finding | None:
 
 
 def _too_much(v: _View) -> Finding | None:
-    measured, most = v.m.throughput, float(plateau(v.d, v.context)) * v.m.replicas
+    measured, most = v.m.throughput, float(plateau(v.d, v.context, overlapped=True)) * v.per_step * v.m.replicas
     if not measured or measured * BEATEN <= most:
         return None
     advice = (
@@ -182,7 +216,7 @@ def _too_much(v: _View) -> Finding | None:
 
 
 def _too_large(v: _View) -> Finding | None:
-    room = max(0.0, v.d.chips * v.d.chip.device_memory - weight_bytes(v.d)) / v.d.kv_per_token
+    room = max(0.0, v.d.chip.device_memory - weights_on_chip(v.d)) / chip_token_bytes(v.d)
     if v.pool is None or v.pool * BEATEN <= room:
         return None
     advice = (
@@ -193,7 +227,7 @@ def _too_large(v: _View) -> Finding | None:
 
 
 def _retracted(v: _View) -> Finding | None:
-    share = v.m.retractions / v.m.requests if v.m.retractions and v.m.requests else 0.0
+    share = v.m.retractions / v.m.started if v.m.retractions and v.m.started else 0.0
     if share < RETRACTED:
         return None
     advice = (
@@ -231,17 +265,18 @@ def _queue(v: _View) -> Finding | None:
     return Finding("Requests waiting", waiting / v.m.replicas, spare, "sequences", advice, PREFILL, severity)
 
 
-def _prefill(v: _View) -> float | None:
-    """Bound of the time to the first token: the mean prompt, less what the prefix cache had of it. [s]"""
+def _uncached(v: _View) -> float | None:
+    """Tokens of the mean prompt, less what the prefix cache had of it."""
     if not v.m.mean_prompt or v.m.ttft is None or not v.m.ttft.mean > 0:
         return None
-    return float(prefill_time(v.d, v.m.mean_prompt * (1.0 - min(1.0, v.m.prefix_hit_rate or 0.0))))
+    return v.m.mean_prompt * (1.0 - min(1.0, v.m.prefix_hit_rate or 0.0))
 
 
 def _first_token(v: _View) -> Finding | None:
-    bound, ttft = _prefill(v), v.m.ttft
-    if bound is None or ttft is None:
+    tokens, ttft = _uncached(v), v.m.ttft
+    if tokens is None or ttft is None:
         return None
+    bound = float(prefill_time(v.d, tokens))
     slow = ttft.mean / max(bound, FAST_FIRST_TOKEN / SLOW_FIRST_TOKEN) / SLOW_FIRST_TOKEN
     if slow <= 1:
         return None
@@ -267,21 +302,27 @@ def _hits(v: _View) -> Finding | None:
 
 
 def _token(v: _View) -> Finding | None:
-    if v.tpot is None or not v.batch or v.tpot <= SLOW_STEP * v.step:
+    bound = v.step / v.per_step
+    if v.tpot is None or not v.batch or v.tpot <= SLOW_STEP * bound:
         return None
     median, see = v.m.tpot.quantile(0.5) if v.m.tpot is not None else math.nan, LATENCY
     advice = (
         f"All steps are slow, which memory does not explain: see that {v.engine.graphs} and that the links are those "
         "described, or try fewer ways of tensor parallelism."
     )
-    if median <= v.tpot / SLOW_STEP:
+    if v.per_step > 1:
+        taken = "" if v.m.accepted is None else f", of which {in_words(v.m.accepted, 'share')} are right"
+        advice = f"Each step also drafts tokens{taken}, and checks them: compare with fewer drafts, and with none."
+    elif median <= v.tpot / SLOW_STEP:
         see = PREFILL
         advice = (
             f"The median is {in_words(median, 's')}, so it is single steps that are held up, as by prefill between "
             f"them: try {v.engine.mixed}."
         )
     at = f" at {v.batch:,.0f} sequences of {v.context:,.0f} tokens" if v.context else ""
-    return Finding(f"Time per output token, mean{at}", v.tpot, v.step, "s", advice, see, v.tpot / v.step / SLOW_STEP)
+    each = f", {v.per_step:.3g} a step" if v.per_step > 1 else ""
+    severity = v.tpot / bound / SLOW_STEP
+    return Finding(f"Time per output token{each}, mean{at}", v.tpot, bound, "s", advice, see, severity)
 
 
 def _batch(v: _View) -> Finding | None:
@@ -289,8 +330,8 @@ def _batch(v: _View) -> Finding | None:
     useful = min(balanced, v.room)
     if v.batch > OVER_BALANCE * balanced:
         advice = (
-            "Arithmetic takes longer than reading the weights, and more sequences only wait for each other: lower "
-            f"{v.engine.cap} to {math.ceil(balanced):,} and add replicas."
+            "Arithmetic takes longer than reading the weights, so more sequences give no more tokens a second, only "
+            f"later ones: where that matters, lower {v.engine.cap} to {math.ceil(balanced):,} and add replicas."
         )
         severity = v.batch / (OVER_BALANCE * balanced)
         return Finding("Running batch", v.batch, balanced, "sequences", advice, THROUGHPUT, severity)
@@ -309,7 +350,43 @@ def _nothing(v: _View) -> Finding:
     return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, SERVING, 0.0)
 
 
-_LOOKS: tuple[Callable[[_View], Finding | None], ...] = (
-    *(_too_fast, _too_soon, _too_much, _too_large),
-    *(_retracted, _full, _queue, _first_token, _hits, _token, _batch),
+# In the order of what has to be settled first: whether the page is this server's, why it is slow, how slow it is.
+_LOOKS: tuple[tuple[Callable[[_View], Finding | None], ...], ...] = (
+    (_too_long, _too_fast, _too_soon, _too_much, _too_large),
+    (_retracted, _full, _batch),
+    (_queue, _first_token, _hits, _token),
 )
+
+
+class StartFailure(NamedTuple):
+    """A failure at the start: what the engine `says`, what it `means`, and its `cure`."""
+
+    engine: str
+    says: str
+    means: str
+    cure: str
+
+
+_NO_POOL = "The pool found no room beside the weights, within its share of the memory."
+_NO_REST = "What lies outside that share, activations and graphs, found no room."
+_MORE = "or take more GPUs, or weights in fewer bytes."
+_WARMING = "CUDA out of memory occurred when warming up sampler"
+#: Both are called out of memory, and their cures are opposite. SGLang 0.5.23, srt/model_executor/pool_configurator.py
+#: line 96 and runner_backend_utils/__init__.py line 14; vLLM 0.33.0, v1/core/kv_cache_planning.py line 58 and
+#: v1/worker/gpu_model_runner.py line 5930.
+START_FAILURES = (
+    StartFailure("sglang", "Please try to increase --mem-fraction-static", _NO_POOL, f"Raise {SGLANG.memory}, {_MORE}"),
+    StartFailure("sglang", "set --mem-fraction-static to a smaller value", _NO_REST, f"Lower {SGLANG.memory}."),
+    StartFailure("vllm", "No available memory for the cache blocks", _NO_POOL, f"Raise {VLLM.memory}, {_MORE}"),
+    StartFailure("vllm", _WARMING, _NO_REST, f"Lower {VLLM.cap} or {VLLM.memory}."),
+)
+
+
+def start_failure(log: str) -> StartFailure | None:
+    """Which of the failures a start-up log ends in; None for any other.
+
+    Raises ``ValueError`` for anything but text.
+    """
+    if not isinstance(log, str):
+        raise ValueError(f"log must be the text of a start-up log, not {shown(log)}.")
+    return max((one for one in START_FAILURES if one.says in log), key=lambda one: log.rfind(one.says), default=None)

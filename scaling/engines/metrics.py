@@ -3,10 +3,12 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from sys import float_info
+from typing import Any
 
-from scaling._checks import in_line, shown
+from scaling._checks import in_line, positive, shown
 
 _HOW = (
     "get it with `curl http://127.0.0.1:30000/metrics` from SGLang started with --enable-metrics, or with "
@@ -19,16 +21,12 @@ _LONGEST_TEXT, _LONGEST_LINE = 2**20, 20_000
 _MOST = 1e18  # no server has counted so far: a larger value is none
 
 Labels = frozenset[tuple[str, str]]
-# The values of one metric, by the labels that tell its series apart.
-Series = Mapping[Labels, float]
+Series = Mapping[Labels, float]  # the values of one metric, by the labels that tell its series apart
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Observations by upper bound: `buckets` of (bound, observations up to it), the last bound infinite.
-
-    `count` observations with the sum `sum`, in the unit of the metric: seconds for latencies.
-    """
+    """Observations by upper bound: `buckets` of (bound, observations up to it), the last infinite; their `sum`. [s]"""
 
     buckets: tuple[tuple[float, float], ...]
     count: float
@@ -65,10 +63,12 @@ class Metrics:
 
     Now: `running` and `waiting` requests; `cache_usage`, the share of the pool that requests use (of several replicas
     the fullest); `pool_tokens`, `used_tokens`; `cached_tokens_in_step`, read by a decode step; `throughput`. [token/s]
-    Since the start: `requests` finished, `retractions` (vLLM: preemptions), `prompt_tokens`, `generation_tokens`, and
-    `prefix_hit_rate`, the share of prompt tokens found in the cache.
-    Latencies [s], since the start: `ttft`, `tpot` (from token to token), `e2e`, `queue`.
-    `replicas`: data-parallel parts on the page; the numbers are of all of them together.
+    Since the start: `requests` finished, `started` (with a first token), `retractions` (vLLM: preemptions),
+    `prompt_tokens` and the `prompts` that these are of, `generation_tokens`, and of the tokens looked up in the prefix
+    cache, `looked_up`, those found, `found`; `prefix_hit_rate` is their share.
+    Latencies [s], since the start: `ttft`, `tpot` (a token, also where several come at once), `queue`.
+    `tokens_per_step`: of one sequence, above 1 with speculative decoding. `accepted`: share of the drafted tokens.
+    `replicas`: parts of the page with a batch of their own; the numbers are of all of them together.
     """
 
     engine: str
@@ -82,13 +82,18 @@ class Metrics:
     cached_tokens_in_step: float | None = None
     throughput: float | None = None
     prefix_hit_rate: float | None = None
+    found: float | None = None
+    looked_up: float | None = None
     retractions: float | None = None
     requests: float | None = None
+    started: float | None = None
+    prompts: float | None = None
     prompt_tokens: float | None = None
     generation_tokens: float | None = None
+    tokens_per_step: float | None = None
+    accepted: float | None = None
     ttft: Histogram | None = None
     tpot: Histogram | None = None
-    e2e: Histogram | None = None
     queue: Histogram | None = None
 
     @property
@@ -102,8 +107,27 @@ class Metrics:
     @property
     def mean_prompt(self) -> float | None:
         """Prompt tokens of a request, on average since the start."""
-        return _ratio(self.prompt_tokens, self.requests)
+        return _ratio(self.prompt_tokens, self.prompts)
 
+    def since(self, earlier: "Metrics", seconds: float | None = None) -> "Metrics":
+        """What counters and histograms gained since an `earlier` page of the same server; gauges are those of now.
+
+        `seconds` between the two pages, if known, give the throughput. [s]
+
+        Raises ``ValueError`` for a page of another model or engine, or one that has counted more.
+        """
+        if not isinstance(earlier, Metrics) or (earlier.engine, earlier.model) != (self.engine, self.model):
+            raise ValueError(f"earlier must be Metrics of the same engine and model, not {shown(earlier)}.")
+        if any((getattr(earlier, name) or 0.0) > (getattr(self, name) or 0.0) for name in _COUNTED):
+            raise ValueError("earlier must be a page of before, of a server that was not started anew in between.")
+        gained = {name: _less(getattr(self, name), getattr(earlier, name)) for name in (*_COUNTED, *_HISTOGRAMS)}
+        if seconds is not None and gained["generation_tokens"] is not None:
+            gained["throughput"] = gained["generation_tokens"] / positive("seconds", seconds)
+        rate = _ratio(gained["found"], gained["looked_up"])
+        return replace(self, **gained, prefix_hit_rate=self.prefix_hit_rate if rate is None else min(1.0, rate))
+
+
+_COUNTED = tuple("found looked_up retractions requests started prompts prompt_tokens generation_tokens".split())
 
 # Newest name first: a page is read by the first of them that it has.
 _GAUGES = {
@@ -121,14 +145,9 @@ _COUNTERS = {
     "generation_tokens": ("generation_tokens_total",),
 }
 _HISTOGRAMS = {
-    "ttft": ("time_to_first_token_seconds",),
-    "tpot": (
-        "inter_token_latency_seconds",
-        "time_per_output_token_seconds",
-        "request_time_per_output_token_seconds",
-    ),
-    "e2e": ("e2e_request_latency_seconds",),
-    "queue": ("queue_time_seconds", "request_queue_time_seconds"),
+    "ttft": ("time_to_first_token",),
+    "tpot": ("inter_token_latency", "time_per_output_token", "request_time_per_output_token"),
+    "queue": ("queue_time", "request_queue_time"),
 }
 _USAGE = ("token_usage", "kv_cache_usage_perc", "gpu_cache_usage_perc")
 # Cached prompt tokens, and the prompt tokens they are a share of.
@@ -158,19 +177,45 @@ def read_metrics(text: str | bytes, *, model: str | None = None) -> Metrics:
     out |= {field: page.gauge(names, sum) for field, names in _GAUGES.items()}
     out |= {field: page.counter(names) for field, names in _COUNTERS.items()}
     out |= {field: page.histogram(names) for field, names in _HISTOGRAMS.items()}
-    out["cache_usage"] = page.gauge(_USAGE, max)
-    out["prefix_hit_rate"] = page.hit_rate()
+    out["cache_usage"] = usage = page.gauge(_USAGE, max)
+    if usage is not None and usage > 1.000001:  # no engine writes per cent, whatever the metric is called
+        raise _refused(f"one whose share of the pool in use is {usage:g}, as if it were per cent")
+    out |= page.hits() | page.drafts()
     out["pool_tokens"] = page.pool_in_labels() if out["pool_tokens"] is None else out["pool_tokens"]
     if all(value is None for value in out.values()):
         names = shown(", ".join(sorted(found)))
         raise ValueError(f"text must hold a metric that is known of {engine}, such as running requests, not {names}.")
-    return Metrics(engine=engine, model=model, replicas=page.replicas(), **out)  # type: ignore[arg-type]
+    return _one_population(Metrics(engine=engine, model=model, replicas=page.replicas(), **out))  # type: ignore[arg-type]
+
+
+def _one_population(m: Metrics) -> Metrics:
+    """Each counter beside the requests that it counts, and the time of a token where several come at once.
+
+    vLLM adds up a prompt's tokens with its first token, SGLang when the request is finished; vLLM's time between tokens
+    is of a step, whatever it gives, SGLang's is divided already.
+    """
+    started = m.ttft.count if m.ttft is not None else m.requests
+    if m.engine == "sglang":
+        return replace(m, started=started, prompts=m.requests)
+    k, tpot = m.tokens_per_step or 1.0, m.tpot
+    if tpot is not None:
+        tpot = Histogram(tuple((bound / k, up_to) for bound, up_to in tpot.buckets), tpot.count, tpot.sum / k)
+    return replace(m, started=started, prompts=started, tpot=tpot)
+
+
+def _less(now: Any, before: Any) -> Any:
+    """What a counter or a histogram gained; None where one of the pages does not have it."""
+    if now is None or before is None or not isinstance(now, Histogram):
+        return None if now is None or before is None else now - before
+    below = dict(before.buckets)
+    buckets = tuple((bound, max(0.0, up_to - below[bound])) for bound, up_to in now.buckets if bound in below)
+    return Histogram(buckets, now.count - before.count, now.sum - before.sum)
 
 
 # From text to values by name and labels -------------------------------------------------------------------------------
 
-# Some collectors write an underscore for the colon.
-_ENGINE = re.compile("(sglang|vllm)[:_]")
+# Some collectors write an underscore for the colon, and Ray puts its own name before.
+_ENGINE = re.compile("(?:ray_)?(sglang|vllm)[:_]")
 
 
 def _series_of(text: str | bytes) -> tuple[str, dict[str, Series]]:
@@ -289,24 +334,34 @@ class _Page:
         total = {labels: value for labels, value in parts.items() if ("priority", "") in labels}
         return combine((total or parts).values()) if parts else None
 
-    def hit_rate(self) -> float | None:
-        """Since the start, from the counters; that of the last report if the page has nothing better."""
-        rates = (_ratio(self.counter((hits,)), self.counter((asked,))) for hits, asked in _HITS)
-        rate = next((rate for rate in rates if rate is not None), self.gauge(_LAST_HIT_RATE, max))
-        return None if rate is None else min(1.0, rate)  # read while it counts, a page may have more hits than prompts
+    def hits(self) -> dict[str, float | None]:
+        """Prompt tokens found in the cache and looked up there, and their share: of the last report if need be."""
+        for names in _HITS:
+            found, asked = (self.counter((name,)) for name in names)
+            if (
+                rate := _ratio(found, asked)
+            ) is not None:  # read while it counts, a page may have more hits than prompts
+                return {"found": found, "looked_up": asked, "prefix_hit_rate": min(1.0, rate)}
+        last = self.gauge(_LAST_HIT_RATE, max)
+        return {"prefix_hit_rate": None if last is None else min(1.0, last)}
+
+    def drafts(self) -> dict[str, float | None]:
+        """Speculative decoding: tokens of a step of one sequence, and the share of the drafted ones that were taken."""
+        taken = self.counter(("spec_decode_num_accepted_tokens_total",))
+        each = _ratio(taken, self.counter(("spec_decode_num_drafts_total",)))
+        accepted = _ratio(taken, self.counter(("spec_decode_num_draft_tokens_total",)))
+        if each is not None:
+            return {"tokens_per_step": 1.0 + each, "accepted": accepted}
+        names = {"tokens_per_step": "spec_accept_length", "accepted": "spec_accept_rate"}
+        return {field: self.gauge((name,), min) or None for field, name in names.items()}  # 0 where nothing is drafted
 
     def pool_in_labels(self) -> float | None:
         """Where vLLM states the size of its pool."""
         sizes = []
         for labels in map(dict, self.found.get("cache_config_info", {})):
-            try:  # of hybrid models the product is not the size
-                sizes.append(
-                    float(
-                        labels.get("kv_cache_size_tokens") or int(labels["num_gpu_blocks"]) * int(labels["block_size"])
-                    )
-                )
-            except (KeyError, ValueError):
-                continue
+            with suppress(KeyError, ValueError):  # of hybrid models the product is not the size
+                size = labels.get("kv_cache_size_tokens")
+                sizes.append(float(size or int(labels["num_gpu_blocks"]) * int(labels["block_size"])))
         return sum(sizes) if sizes else None
 
     def replicas(self) -> int:
@@ -321,11 +376,11 @@ class _Page:
 
     def _histogram(self, name: str) -> Histogram | None:
         """Per part the rank that saw most, the parts added up bucket by bucket."""
-        sums = self.found.get(f"{name}_sum", {})
+        sums = self.found.get(f"{name}_seconds_sum", {})
         parts: dict[Labels, tuple[dict[float, float], float]] = {}
-        for labels, buckets in _bounds(self.found.get(f"{name}_bucket", {})).items():
+        for labels, buckets in _bounds(self.found.get(f"{name}_seconds_bucket", {})).items():
             if math.inf not in buckets or labels not in sums:
-                raise _refused(f"a text that is cut off: its histogram {name} is not complete")
+                raise _refused(f"a text that is cut off: its histogram {name}_seconds is not complete")
             known = all(0 <= value <= _MOST for value in buckets.values())
             part, seen = _part(labels), buckets[math.inf]
             if known and (part not in parts or seen > parts[part][0][math.inf]):

@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterable
 
 import pytest
+import sample_metrics
 
+from scaling.engines import sglang, vllm
 from scaling.engines.metrics import Histogram, read_metrics
-from tests.paths import BOOK
+from tests.paths import BOOK, ROOT
 
 DATA = BOOK / "data"
 SGLANG = (DATA / "metrics_sglang.txt").read_text(encoding="utf-8")
@@ -30,33 +32,36 @@ def histogram(name: str, counts: dict[str, float], total: float, labels: str = "
 # The samples ---------------------------------------------------------------------------------------------------------
 
 
-def test_sglang_sample() -> None:
-    m = read_metrics(SGLANG)
-    assert (m.engine, m.model, m.replicas) == ("sglang", MODEL, 1)
-    assert (m.running, m.waiting, m.cache_usage, m.pool_tokens) == (37, 5, 0.73, 1_112_800)
-    assert (m.used_tokens, m.throughput, m.retractions, m.requests) == (812_345, 1482.37, 3, 4321)
-    assert (m.prompt_tokens, m.generation_tokens) == (8_123_456, 2_345_678)
-    assert m.prefix_hit_rate == pytest.approx(3_345_678 / 8_123_456, rel=1e-12)  # not the 0.412 of the last report
-    assert m.ttft is not None and (m.ttft.count, m.ttft.sum) == (8, 7.08)
-    assert m.ttft.mean == pytest.approx(0.885, rel=1e-12)
-    assert m.ttft.quantile(0.5) == pytest.approx(0.4, rel=1e-12)  # the fourth of eight ends its bucket
-    assert m.ttft.quantile(0.7) == pytest.approx(0.8 + 0.2 * 0.6, rel=1e-12)  # 5.6 of 8: 0.6 into the sixth
-    assert m.tpot is not None and m.tpot.count == 12 and m.tpot.mean == pytest.approx(0.559 / 12, rel=1e-9)
-    assert m.tpot.quantile(0.5) == pytest.approx(0.02, rel=1e-12)
-    assert m.mean_context == pytest.approx(812_345 / 37) and m.mean_prompt == pytest.approx(8_123_456 / 4321)
-    assert (m.cached_tokens_in_step, m.e2e, m.queue) == (None, None, None)
+@pytest.mark.parametrize("name", sample_metrics.PAGES)
+def test_the_samples_are_what_a_schedule_gives(name: str) -> None:
+    assert (DATA / name).read_text(encoding="utf-8") == sample_metrics.PAGES[name](), (
+        "run PYTHONPATH=. python book/_tools/sample_metrics.py"
+    )
 
 
-def test_vllm_sample() -> None:
-    m = read_metrics(VLLM)
-    assert (m.engine, m.model, m.replicas) == ("vllm", MODEL, 1)
-    assert (m.running, m.waiting, m.cache_usage) == (41, 6, 0.8123)
-    assert m.prefix_hit_rate == pytest.approx(0.411111, rel=1e-5)
-    assert m.pool_tokens == 16 * 69_550  # from the labels of cache_config_info
-    assert (m.retractions, m.requests, m.generation_tokens) == (12, 5120, 2.1e6)
-    assert m.ttft is not None and (m.ttft.count, m.ttft.mean) == (7, pytest.approx(0.83, rel=1e-12))
-    assert m.tpot is None and m.throughput is None
-    assert m.mean_context == pytest.approx(0.8123 * 16 * 69_550 / 41)
+@pytest.mark.parametrize("text", [SGLANG, VLLM], ids=["sglang", "vllm"])
+def test_a_sample_is_possible(text: str) -> None:
+    """What it says of itself agrees: requests, tokens in use, counters and histograms are of the same requests."""
+    m = read_metrics(text)
+    assert m.model == MODEL and m.replicas == 1
+    assert m.running and m.waiting and m.started and m.requests and m.pool_tokens and m.cache_usage
+    assert m.started == m.requests + m.running  # who has a first token is finished or running
+    # What is shared is in use once, whoever reads it: so what is in use gives less than what each request reads.
+    assert m.mean_context and m.mean_prompt and m.mean_prompt - sample_metrics.SHARED < m.mean_context < 8192
+    assert m.ttft is not None and m.tpot is not None and m.ttft.count == m.started
+    assert m.generation_tokens
+    if m.engine == "vllm":
+        assert m.tpot.count == m.generation_tokens - m.started  # a gap before every token but the first
+    else:
+        assert m.used_tokens and m.cached_tokens_in_step
+        assert m.used_tokens / m.pool_tokens == pytest.approx(m.cache_usage, abs=1e-4)
+        assert m.cached_tokens_in_step - m.used_tokens == sample_metrics.SHARED * (m.running - 1)
+        assert m.queue is not None and m.queue.mean < m.ttft.mean
+
+
+def test_the_pool_of_a_sample_is_the_engines_own() -> None:
+    for text, engine in ((SGLANG, sglang), (VLLM, vllm)):
+        assert read_metrics(text).pool_tokens == engine.expected_pool(sample_metrics.NODE).tokens
 
 
 @pytest.mark.parametrize("text", [SGLANG, VLLM])
@@ -340,7 +345,7 @@ def test_pages_without_what_is_needed() -> None:
 @pytest.mark.parametrize("text", [SGLANG, VLLM], ids=["sglang", "vllm"])
 def test_two_pages_together_are_refused(text: str) -> None:
     """Whether they are of two servers or of one at two times: their values cannot be told apart."""
-    for second in (text, text.replace(" 37.0", " 12.0").replace(" 41.0", " 12.0")):
+    for second in (text, text.replace(" 112.0", " 12.0").replace(" 109.0", " 12.0")):
         with pytest.raises(ValueError, match=r"not two pages together: the line '.*' is there twice"):
             read_metrics(text + second)
 
@@ -390,3 +395,82 @@ def test_a_share_is_at_most_all() -> None:
     assert read_metrics(more).prefix_hit_rate == 1.0
     assert read_metrics(page("cache_hit_rate 1.5", "num_running_reqs 1.0")).prefix_hit_rate == 1.0
     assert read_metrics(page("num_running_reqs 5e-324", "num_used_tokens 7.0")).mean_context is None
+
+
+# Populations, replicas, drafts, two pages -----------------------------------------------------------------------------
+
+CASES = ROOT / "tests" / "data" / "cases"
+
+
+def case(name: str) -> str:
+    return (CASES / f"metrics-{name}.txt").read_text(encoding="utf-8")
+
+
+def test_prompt_tokens_are_divided_by_the_requests_that_they_are_of() -> None:
+    """A prompt counts with its first token and a request at its end: 208,000 tokens are of 208 requests, not of 8."""
+    m = read_metrics(case("vllm-many-in-flight"))
+    assert (m.requests, m.started, m.mean_prompt) == (8, 208, 1000)
+    finished = page(
+        "num_requests_total 8.0",
+        "prompt_tokens_total 8000.0",
+        *histogram("time_to_first_token_seconds", {"1.0": 208, "+Inf": 208}, 20.8),
+    )
+    assert read_metrics(finished).mean_prompt == 1000  # SGLang counts both at the end
+
+
+def test_speculative_decoding_is_seen() -> None:
+    m = read_metrics(case("vllm-speculative"))
+    assert m.tokens_per_step == 3 and m.tpot is not None
+    assert m.tpot.mean == pytest.approx(0.01) and m.tpot.buckets[1] == (pytest.approx(0.05 / 3), 1000)
+    more = read_metrics(case("vllm-speculative") + "vllm:spec_decode_num_draft_tokens_total 4000.0\n")
+    assert more.accepted == 0.5
+    lines = histogram("inter_token_latency_seconds", {"0.1": 2, "+Inf": 4}, 0.6)
+    sg = read_metrics(page("spec_accept_length 2.5", "spec_accept_rate 0.6", *lines))
+    assert (sg.tokens_per_step, sg.accepted) == (2.5, 0.6)
+    assert sg.tpot is not None and sg.tpot.mean == pytest.approx(0.15)  # divided by the server already
+    assert read_metrics(page("spec_accept_length 0.0", "num_running_reqs 1")).tokens_per_step is None
+
+
+@pytest.mark.parametrize("label", ["worker_addr", "pod", "instance", "server", "ReplicaId", "anything"])
+def test_replicas_are_told_apart_by_any_label(label: str) -> None:
+    lines = [f'num_running_reqs{{tp_rank="{t}",{label}="{i}"}} {20 + i}' for i in (0, 4) for t in (0, 1)]
+    m = read_metrics(page(*lines))
+    assert (m.replicas, m.running) == (2, 44)
+
+
+def test_two_workers_and_ray() -> None:
+    m = read_metrics(case("sglang-two-workers"))
+    assert (m.replicas, m.running, m.pool_tokens, m.throughput) == (2, 44, 880_000, 3400)
+    ray = read_metrics(case("ray-serve"))
+    assert (ray.engine, ray.replicas, ray.running, ray.cache_usage) == ("vllm", 2, 12, 0.6)
+
+
+def test_a_percent_is_not_a_share() -> None:
+    with pytest.raises(ValueError, match=r"not one whose share of the pool in use is 47, as if it were per cent"):
+        read_metrics(page("kv_cache_usage_perc 47.0", engine="vllm"))
+    assert read_metrics(page("kv_cache_usage_perc 1.0", engine="vllm")).cache_usage == 1.0
+
+
+def test_two_pages_give_what_happened_between() -> None:
+    def at(finished: int, fast: int, slow: int) -> str:
+        times = {"0.1": fast, "1.0": fast + slow, "+Inf": fast + slow}
+        return page(
+            f"num_requests_total {finished}", f"prompt_tokens_total {1000 * finished}", "num_running_reqs 7",
+            f"cached_tokens_total {10 * finished * finished}", f"generation_tokens_total {300 * finished}",
+            *histogram("time_to_first_token_seconds", times, 0.05 * fast + 0.5 * slow),
+        )  # fmt: skip
+
+    before, now = read_metrics(at(10, 10, 0)), read_metrics(at(30, 10, 20))
+    between = now.since(before, 60)
+    assert (between.requests, between.started, between.running) == (20, 20, 7)
+    assert between.ttft is not None and between.ttft.mean == pytest.approx(0.5) and now.ttft != between.ttft
+    assert between.ttft.buckets == ((0.1, 0), (1.0, 20), (INF, 20))
+    assert between.mean_prompt == 1000 and between.throughput == pytest.approx(100)
+    assert between.prefix_hit_rate == pytest.approx((9000 - 1000) / 20_000)
+    assert now.since(before).throughput is None
+    with pytest.raises(ValueError, match=r"^earlier must be a page of before, of a server that was not started anew"):
+        before.since(now)
+    with pytest.raises(ValueError, match=r"^earlier must be Metrics of the same engine and model"):
+        now.since(read_metrics(VLLM))
+    with pytest.raises(ValueError, match=r"^seconds must be"):
+        now.since(before, 0)

@@ -345,7 +345,7 @@ def check_page(page: str | bytes) -> None:
         if isinstance(value, float):
             assert 0 <= value < (1.001 if name == "prefix_hit_rate" else math.inf), (name, value)
     with in_time():
-        for histogram in (metrics.ttft, metrics.tpot, metrics.e2e, metrics.queue):
+        for histogram in (metrics.ttft, metrics.tpot, metrics.queue):
             if histogram is not None:
                 check_histogram(histogram)
         assert all(value is None or 0 <= value < math.inf for value in (metrics.mean_context, metrics.mean_prompt))
