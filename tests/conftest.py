@@ -71,7 +71,12 @@ def _build(out: Path) -> None:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The site, built from the working tree with warnings as errors; its folder of HTML. Workers share one build."""
+    """The site, built from the working tree with warnings as errors; its folder of HTML. Workers share one build.
+
+    SITE names a folder that was built before, such as the one that is going to be published.
+    """
+    if folder := os.environ.get("SITE"):
+        return ROOT / folder
     shared = tmp_path_factory.getbasetemp()
     out = (shared if worker_id == "master" else shared.parent) / "site"
     out.mkdir(exist_ok=True)

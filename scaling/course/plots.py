@@ -75,12 +75,14 @@ def use_book_style() -> None:
     # From the defaults, and in a notebook with the inline backend whatever MPLBACKEND says: neither a variable nor a
     # settings file of the machine (matplotlibrc, a profile of IPython) may change a figure or leave it out.
     mpl.rcdefaults()
-    if hasattr(get_ipython(), "kernel"):
-        mpl.use("module://matplotlib_inline.backend_inline")
-    mpl.rcParams.update(_STYLE)
     inline = InlineBackend.instance()
-    inline.rc, inline.print_figure_kwargs, inline.close_figures = {}, {"bbox_inches": "tight"}, True
-    set_matplotlib_formats("svg", metadata={"Date": None})
+    inline.rc, inline.close_figures = {}, True
+    inline.print_figure_kwargs.clear()
+    shell = get_ipython()
+    if hasattr(shell, "kernel"):
+        shell.run_line_magic("matplotlib", "inline")
+    mpl.rcParams.update(_STYLE)
+    set_matplotlib_formats("svg", bbox_inches="tight", metadata={"Date": None})
 
 
 def _labels(ax: Axes, title: str, xlabel: str, ylabel: str, log: str) -> Axes:

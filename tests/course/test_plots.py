@@ -92,7 +92,7 @@ def test_other_numbers_give_other_bytes(draw: Callable[..., bytes], other: float
 
 
 def test_notebooks_store_svg_without_a_date(formats: list[object]) -> None:
-    assert formats == [(("svg",), {"metadata": {"Date": None}})]
+    assert formats == [(("svg",), {"bbox_inches": "tight", "metadata": {"Date": None}})]
 
 
 def test_every_term_has_its_own_colour_and_hatch() -> None:
