@@ -28,7 +28,7 @@ WIDGETS = Path(scaling.__file__).parent / "course" / "widgets"
 CHIPS, MODELS, DTYPES, KV = (H100, TPU_V5E), (LLAMA3_8B, LLAMA3_70B), ("bf16", "int4"), ("bf16", "int8")
 G, MFU = 256, 0.5
 NAMES = [
-    *("weights", "compute", "matmul", "cache", "rate", "chip_hours", "ceiling", "critical", "whole_critical", "need"),
+    *("weights", "compute", "matmul", "cache", "rate", "chip_hours", "plateau", "critical", "whole_critical", "need"),
     *("max_batch", "memory", "weight_bytes", "cache_bytes", "prefill", "prefill_attention", "ratio", "leaving"),
 ]
 

@@ -95,12 +95,12 @@ export function drawMemory(svg, id, f, width) {
 }
 
 /**
- * The grid of the front, its labels and the ceiling.
+ * The grid of the front, its labels and the plateau.
  * @param {ReturnType<typeof frontScale>} place
- * @param {number} ceiling
+ * @param {number} plateau
  * @param {number} width
  */
-function frontAxes({ height, x, y, timeTicks, rateTicks }, ceiling, width) {
+function frontAxes({ height, x, y, timeTicks, rateTicks }, plateau, width) {
   const floor = height - EDGE.foot;
   const right = width - EDGE.right;
   return [
@@ -114,8 +114,8 @@ function frontAxes({ height, x, y, timeTicks, rateTicks }, ceiling, width) {
     ]),
     text((EDGE.left + right) / 2, height - 5, "step time (ms)"),
     text(2, 10, "tokens/s per chip", "start"),
-    line(EDGE.left, y(ceiling), right, y(ceiling), "sx-ceiling"),
-    text(right, y(ceiling) - 5, `ceiling ${number(ceiling)}`, "end"),
+    line(EDGE.left, y(plateau), right, y(plateau), "sx-plateau"),
+    text(right, y(plateau) - 5, `plateau ${number(plateau)}`, "end"),
   ];
 }
 
@@ -163,12 +163,12 @@ function frontNames({ points, x, y }, at, f, width) {
  * @param {{points: Point[], at: Position, f: Figures, width: number}} scene
  */
 export function drawFront(svg, { points: all, at, f, width }) {
-  const place = frontScale(all, f.ceiling, width);
+  const place = frontScale(all, f.plateau, width);
   const dots = frontDots(place, f);
   const circles = dots.map((dot) => s("circle", dot));
   const names = frontNames(place, at, f, width);
   redraw(svg, `0 0 ${width} ${place.height}`, frontLine(place.points, at, f), [
-    ...frontAxes(place, f.ceiling, width),
+    ...frontAxes(place, f.plateau, width),
     ...frontPaths(place),
     ...circles,
     ...names,

@@ -51,7 +51,7 @@ _STEP: Mapping[str, Figure] = {
     "cache": ("place kv tokens", lambda d, b, s: decode_step(d, b, s).cache),
     "rate": ("pair weights kv context batch", rate_per_chip),
     "chip_hours": ("pair weights kv context batch", lambda d, b, s: cost_per_million_tokens(d, b, s, price=1.0)),
-    "ceiling": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
+    "plateau": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
     "critical": ("pair weights", lambda d, b, s: balanced_batch(d)),
     "whole_critical": ("pair weights", lambda d, b, s: math.ceil(balanced_batch(d))),
     "need": ("pair weights kv tokens", min_chips),

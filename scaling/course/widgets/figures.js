@@ -204,7 +204,7 @@ export function advice(f, at, axes) {
   if (longest === "weights") return weightsAdvice(f, at, weights, more);
   if (longest === "cache") {
     const help = capital(or("a shorter context", kv && `${kv} for the KV cache`, more));
-    const reached = `throughput is at ${percent(f.rate / f.ceiling)} of its ceiling for this context`;
+    const reached = `throughput is at ${percent(f.rate / f.plateau)} of its plateau for this context`;
     const reading = `Reading the KV cache takes ${percent(share)} of the step.`;
     return `${reading} ${help} would help; a bigger batch would not: ${reached}.`;
   }
@@ -331,10 +331,10 @@ export const EDGE = { left: 50, right: 16, top: 30, foot: 40 };
  * Where the front lies in a drawing of this width: the points that are shown, all that fit and three more, and the
  * place of a step time and of a rate, both on log axes.
  * @param {Point[]} all
- * @param {number} ceiling
+ * @param {number} plateau
  * @param {number} width
  */
-export function frontScale(all, ceiling, width) {
+export function frontScale(all, plateau, width) {
   const some = all.filter((point) => point.fits).length;
   const points = all.slice(0, some ? some + 3 : all.length);
   const height = Math.round(Math.min(340, Math.max(250, width * 0.5)));
@@ -345,7 +345,7 @@ export function frontScale(all, ceiling, width) {
     points.map((point) => point.total * MS),
     1.15,
   );
-  const rates = limits([...points.map((point) => point.rate), ceiling], 1.2);
+  const rates = limits([...points.map((point) => point.rate), plateau], 1.2);
   /** @param {number} value @param {[number, number]} ends */
   const along = (value, [low, high]) => Math.log(value / low) / Math.log(high / low);
   return {

@@ -33,7 +33,7 @@ const figures = (over) => ({
   matmul: 0.01,
   cache: 0.004,
   rate: 90,
-  ceiling: 300,
+  plateau: 300,
   chip_hours: 3,
   critical: 240.5,
   whole_critical: 241,
@@ -121,7 +121,7 @@ test("the line names the longest term and only the help that is on offer", () =>
   const cache = say({ cache: 0.03 });
   assert.match(
     cache,
-    /^Reading the KV cache takes 75 % of the step\. A shorter context, int8 for the KV cache or more chips would help; a bigger batch would not: throughput is at 30 % of its ceiling for this context\.$/,
+    /^Reading the KV cache takes 75 % of the step\. A shorter context, int8 for the KV cache or more chips would help; a bigger batch would not: throughput is at 30 % of its plateau for this context\.$/,
   );
   assert.match(say({ cache: 0.03 }, { kv: "int8", chips: 4 }), /step\. A shorter context would help;/);
   assert.match(
