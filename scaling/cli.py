@@ -70,7 +70,11 @@ def report(d: Deployment, batch: int, context: int) -> tuple[str, bool]:
     fewest = min_chips(d, batch, context)
     if not fewest:
         most = max(parallel_sizes(d.model, d.chip), default=0)
-        lines.append(f"No number of {d.chip.name} that can share the model (at most {most}) holds {held}.")
+        # More machines may hold it, as stages of a pipeline: scaling.engines starts them.
+        where = f"within one domain of fast links, where at most {most} share the model"
+        lines.append(
+            f"No number of {d.chip.name} holds {held} {where}. Several machines in stages are not counted here."
+        )
         return "\n".join(lines), False
     d = replace(d, chips=fewest)
     step, most = decode_step(d, batch, context), max_batch(d, context)

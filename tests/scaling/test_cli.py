@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import DATA
+
 CONFIG = {
     "num_hidden_layers": 80,
     "hidden_size": 8192,
@@ -42,7 +44,8 @@ def test_by_config_file(tmp_path: Path) -> None:
 def test_what_fits_nowhere_is_said() -> None:
     done = run("405b")
     assert done.returncode == 1 and done.stderr == ""
-    assert "No number of H100 SXM that can share the model (at most 8) holds 1 sequence" in done.stdout
+    assert "No number of H100 SXM holds 1 sequence" in done.stdout and "at most 8 share the model" in done.stdout
+    assert "Several machines in stages are not counted here." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,3 +105,15 @@ def test_a_terminal_of_few_letters_is_told_all(encoding: str, tmp_path: Path) ->
 def test_a_negative_batch_gets_one_line() -> None:
     done = run("8b", "--batch", "-1")
     assert done.returncode == 2 and "batch must be" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_questions_that_people_asked_get_a_word_beside_the_number() -> None:
+    """What one machine does not hold, two may; and a context beyond the window is said."""
+    large, long = (json.loads((DATA / "cases" / f"question-{name}.json").read_text()) for name in QUESTIONS)
+    done = run(large["model"], "--chip", large["chip"], "--context", str(large["context"]))
+    assert "811.7 GB" in done.stdout and "Several machines in stages are not counted here." in done.stdout
+    done = run(long["model"], "--context", str(long["context"]))
+    assert "was made for 8,192 tokens at most, not 131,072" in done.stdout
+
+
+QUESTIONS = ("405b-two-nodes", "70b-over-its-window")
