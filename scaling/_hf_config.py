@@ -1,10 +1,10 @@
 """A Hugging Face ``config.json``, read as the fields of a `scaling.models.Model`: what is not understood is refused."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scaling._checks import in_line, shown, whole
+from scaling._records import Record
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 _LARGEST_FILE = 10**7  # bytes; a config.json has a few thousand
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Family:
+class _Family(Record):
     """What the class of an architecture takes where a config says nothing, and what it has without ever saying it.
 
     Source: the configuration classes of transformers 5.24.0, read 2026-11.

@@ -5,17 +5,15 @@ Prices are per chip and hour, on demand, and go out of date first: pass your own
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from scaling._array import plain
 from scaling._checks import finite, label, positive, shown, whole, word
-from scaling._records import Frozen, Record
+from scaling._records import Frozen, Record, replace
 from scaling.units import GB, TB, TFLOP, dtype_bytes
 
 VENDORS = ("NVIDIA", "AMD", "Google", "other")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Chip(Record):
     """One accelerator.
 
@@ -53,7 +51,6 @@ class Chip(Record):
     date: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         label("Chip.name", self.name)
         word("Chip.vendor", self.vendor, VENDORS)
         for name in ("memory", "device_memory", "bandwidth", "link_bandwidth"):

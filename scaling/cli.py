@@ -5,12 +5,12 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NoReturn, TextIO
 
 from scaling import chips
 from scaling._checks import in_line
+from scaling._records import replace
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import max_batch, min_chips, weight_bytes

@@ -1,6 +1,5 @@
 """What is deployed: a model on so many chips, stored and computed in which dtypes, at which efficiency."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from scaling._array import Array, maximum, minimum
@@ -11,7 +10,6 @@ from scaling.models import Model
 from scaling.units import dtype_bytes
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Efficiency(Record):
     """What share of the peaks a real engine reaches. The default, `ROOFLINE`, takes the peaks and free links.
 
@@ -30,7 +28,6 @@ class Efficiency(Record):
     date: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         share("Efficiency.bandwidth", self.bandwidth)
         share("Efficiency.flops", self.flops)
         finite("Efficiency.layer_seconds", self.layer_seconds)
@@ -57,7 +54,6 @@ class _Default(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Deployment(Record):
     """One copy of a model on `chips` chips that share every layer.
 
@@ -92,7 +88,6 @@ class Deployment(Record):
     efficiency: Efficiency = ROOFLINE
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         record("model", self.model, Model)
         record("chip", self.chip, Chip)
         record("efficiency", self.efficiency, Efficiency)

@@ -1,11 +1,11 @@
 """What fits: bytes of weights and cache, and the batches and chip counts that follow."""
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 from scaling._array import Array, divide, floor, maximum, where
 from scaling._checks import count, nonnegative, record
+from scaling._records import replace
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.models import Model
 from scaling.units import dtype_bytes

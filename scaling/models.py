@@ -1,19 +1,17 @@
 """Model shapes, and the counts that follow from them. No count is typed: each is computed from the shape."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scaling._checks import flag, label, positive, shown, whole
-from scaling._records import Frozen, Record
+from scaling._records import Frozen, Record, replace
 from scaling.units import dtype_bytes
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Model(Record):
     """A dense decoder: gated MLP (three matrices), grouped-query attention over all earlier tokens, RMSNorm.
 
@@ -45,7 +43,6 @@ class Model(Record):
     date: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         label("Model.name", self.name)
         for name in ("layers", "d_model", "d_ff", "q_heads", "kv_heads", "head_dim", "vocab", "context_window"):
             object.__setattr__(self, name, whole(f"Model.{name}", getattr(self, name)))

@@ -1,7 +1,6 @@
 """What goes into a schedule, and what comes out."""
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from scaling._checks import finite, shown, whole
@@ -10,7 +9,6 @@ from scaling._records import Record
 SPAN_KINDS = ("prefill", "decode", "mixed", "transfer", "wait", "held")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Record):
     """One query: `prompt` tokens in, `output` tokens out, `arrival` on the clock of the timeline. [s]
 
@@ -23,7 +21,6 @@ class Request(Record):
     name: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for field in ("prompt", "output"):
             object.__setattr__(self, field, whole(f"Request.{field}", getattr(self, field)))
         if getattr(self.arrival, "ndim", 0):

@@ -1,6 +1,8 @@
 """What a record is: equal to one with the same values, fit to be a key, closed to changes, and picklable."""
 
 import copy
+import dataclasses
+import inspect
 import math
 import pickle
 from dataclasses import replace
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from scaling import chips, models
+from scaling._records import Record
 from scaling.chips import CATALOGUE, H100
 from scaling.deployment import Deployment, Efficiency
 from scaling.models import LLAMA3_70B
@@ -96,3 +99,52 @@ def test_records_compare_through_what_they_hold() -> None:
     home = Deployment(model=LLAMA3_70B, chip=H100)
     assert home == Deployment(model=replace(LLAMA3_70B), chip=replace(H100))
     assert home != Deployment(model=LLAMA3_70B, chip=replace(H100, price=1.0))
+
+
+# A dataclass to whoever asks -----------------------------------------------------------------------------------------
+
+
+class Point(Record):
+    x: int
+    y: int = 2
+
+
+class Deep(Point):
+    z: float = NAN
+
+
+def test_fields_come_from_the_bases_too_and_are_those_of_a_dataclass() -> None:
+    assert repr(Point(x=1)) == "Point(x=1, y=2)" and repr(Deep(y=3, x=1)) == "Deep(x=1, y=3, z=nan)"
+    for kind, names in ((Deep, "x y z"), (Point, "x y")):
+        for _ in range(2):  # the first to ask makes them
+            assert " ".join(field.name for field in dataclasses.fields(kind)) == names
+    assert dataclasses.asdict(Point(x=1)) == {"x": 1, "y": 2}
+    assert repr(Deep(x=1)) == "Deep(x=1, y=2, z=nan)" and Deep(x=1) == Deep(x=1) != Deep(x=1, z=0.0)
+
+
+def test_other_ways_to_replace() -> None:
+    for way in (replace, getattr(copy, "replace", replace), Point.__replace__):
+        other = way(Point(x=1), y=5)
+        assert other == Point(x=1, y=5) and type(other) is Point
+
+
+def test_its_signature_says_its_fields() -> None:
+    assert str(inspect.signature(Deep)) == "(*, x: int, y: int = 2, z: float = nan)"
+
+
+def test_unknown_and_missing_fields_are_named() -> None:
+    with pytest.raises(TypeError, match=r"^Point has no w, here 7, but only x, y\.$"):
+        Point(x=1, w=7)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Point has no w, here 7, but only x, y\.$"):
+        replace(Point(x=1), w=7)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Point must be given x\.$"):
+        Point(y=1)  # type: ignore[call-arg]
+
+
+def test_a_field_stays() -> None:
+    point = Point(x=1)
+    with pytest.raises(AttributeError, match=r"^Point\.x cannot be changed: dataclasses\.replace makes another one\.$"):
+        point.x = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError, match=r"^Point\.x cannot be changed"):
+        del point.x
+    assert point == Point(x=1)
