@@ -20,11 +20,11 @@ from scaling.units import ms
 MEMORY, LATENCY, THROUGHPUT = "02_memory.ipynb", "03_latency.ipynb", "04_throughput.ipynb"
 PREFILL, SERVING = "07_prefill_disaggregation.ipynb", "09_sglang.ipynb"
 
-# Thresholds. Each says how far from its bound a value may lie for reasons that the roofline leaves out.
+# Thresholds. Each says how far from the roofline a value may lie for reasons that it leaves out.
 
-#: Engines reach 60 to 80 % of the bandwidth and launch kernels on top: a step takes up to twice its bound.
+#: Engines reach 60 to 80 % of the bandwidth and launch kernels on top: a step takes up to twice its roofline.
 SLOW_STEP = 2.0
-#: Prefill reaches 40 to 60 % of the FLOP/s, and a request waits for the step that runs: four times the bound is usual.
+#: Prefill reaches 40 to 60 % of the FLOP/s, and a request waits for the step that runs: four times it is usual.
 SLOW_FIRST_TOKEN = 4.0
 #: Nobody notices a first token that comes sooner than this. [s]
 FAST_FIRST_TOKEN = 0.2
@@ -40,19 +40,19 @@ OVER_BALANCE = 1.1
 UNDER_USED = 0.1
 #: Below a twentieth the prefix cache does nothing, which matters for prompts long enough to share a part. [tokens]
 FEW_HITS, LONG_PROMPT = 0.05, 1024
-#: The embeddings that a step does not read, rounded data sheets and boost clocks beat a bound by less than this.
+#: The embeddings that a step does not read, rounded data sheets and boost clocks beat a floor by less than this.
 BEATEN = 0.95
 
 
 class Finding(NamedTuple):
-    """One thing that stands out: a `measured` value and the `bound` it is set against, both in `unit`; what to do.
+    """One thing that stands out: a `measured` value and what it is set `against`, both in `unit`; what to do.
 
     `advice` is one sentence, `see` the file of the chapter, `severity` how far the value is beyond its threshold.
     """
 
     what: str
     measured: float
-    bound: float
+    against: float
     unit: str
     advice: str
     see: str
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         numbers = ""
         if not math.isnan(self.measured):
-            numbers = f": {in_words(self.measured, self.unit)} against {in_words(self.bound, self.unit)}"
+            numbers = f": {in_words(self.measured, self.unit)} against {in_words(self.against, self.unit)}"
         return f"{self.what}{numbers}. {self.advice} (See {self.see}.)"
 
 
@@ -154,9 +154,9 @@ def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
     return tuple(finding for _, _, finding in sorted(ranked, key=lambda one: one[:2])) or (_nothing(view),)
 
 
-def _mismatch(what: str, measured: float, bound: float, unit: str, advice: str, see: str) -> Finding:
-    """First of all findings: while the description is wrong, the other bounds mean nothing."""
-    return Finding(f"Mismatch, {what}", measured, bound, unit, advice, see, math.inf)
+def _mismatch(what: str, measured: float, floor: float, unit: str, advice: str, see: str) -> Finding:
+    """First of all findings: while the description is wrong, all other findings mean nothing."""
+    return Finding(f"Mismatch, {what}", measured, floor, unit, advice, see, math.inf)
 
 
 def _too_long(v: _View) -> Finding | None:
@@ -194,14 +194,14 @@ def _too_soon(v: _View) -> Finding | None:
     # The means are of the same requests only if nearly all are in both.
     if tokens is None or ttft is None or not 0.5 <= ttft.count / (v.m.prompts or math.inf) <= 2:
         return None
-    bound = float(prefill_floor(v.d, tokens))
-    if ttft.mean >= BEATEN * bound:
+    floor = float(prefill_floor(v.d, tokens))
+    if ttft.mean >= BEATEN * floor:
         return None
     advice = (
         "Prompts of that length cannot be processed that fast, so the server is not the one described: check chips, "
         "chip and dtype of the arithmetic."
     )
-    return _mismatch("time to first token", ttft.mean, bound, "s", advice, LATENCY)
+    return _mismatch("time to first token", ttft.mean, floor, "s", advice, LATENCY)
 
 
 def _too_much(v: _View) -> Finding | None:
@@ -276,8 +276,8 @@ def _first_token(v: _View) -> Finding | None:
     tokens, ttft = _uncached(v), v.m.ttft
     if tokens is None or ttft is None:
         return None
-    bound = float(prefill_time(v.d, tokens))
-    slow = ttft.mean / max(bound, FAST_FIRST_TOKEN / SLOW_FIRST_TOKEN) / SLOW_FIRST_TOKEN
+    roofline = float(prefill_time(v.d, tokens))
+    slow = ttft.mean / max(roofline, FAST_FIRST_TOKEN / SLOW_FIRST_TOKEN) / SLOW_FIRST_TOKEN
     if slow <= 1:
         return None
     why = "Prefill is slow, or waits for decode steps"
@@ -287,7 +287,7 @@ def _first_token(v: _View) -> Finding | None:
     elif v.m.waiting:
         why = "Requests wait in the queue"
     advice = f"{why}: give prefill more chips or servers of its own, or find more of the prompts in the prefix cache."
-    return Finding("Time to first token, mean", ttft.mean, bound, "s", advice, PREFILL, slow)
+    return Finding("Time to first token, mean", ttft.mean, roofline, "s", advice, PREFILL, slow)
 
 
 def _hits(v: _View) -> Finding | None:
@@ -302,8 +302,8 @@ def _hits(v: _View) -> Finding | None:
 
 
 def _token(v: _View) -> Finding | None:
-    bound = v.step / v.per_step
-    if v.tpot is None or not v.batch or v.tpot <= SLOW_STEP * bound:
+    roofline = v.step / v.per_step
+    if v.tpot is None or not v.batch or v.tpot <= SLOW_STEP * roofline:
         return None
     median, see = v.m.tpot.quantile(0.5) if v.m.tpot is not None else math.nan, LATENCY
     advice = (
@@ -321,8 +321,8 @@ def _token(v: _View) -> Finding | None:
         )
     at = f" at {v.batch:,.0f} sequences of {v.context:,.0f} tokens" if v.context else ""
     each = f", {v.per_step:.3g} a step" if v.per_step > 1 else ""
-    severity = v.tpot / bound / SLOW_STEP
-    return Finding(f"Time per output token{each}, mean{at}", v.tpot, bound, "s", advice, see, severity)
+    severity = v.tpot / roofline / SLOW_STEP
+    return Finding(f"Time per output token{each}, mean{at}", v.tpot, roofline, "s", advice, see, severity)
 
 
 def _batch(v: _View) -> Finding | None:
@@ -346,7 +346,7 @@ def _batch(v: _View) -> Finding | None:
 
 def _nothing(v: _View) -> Finding:
     measured = math.nan if v.tpot is None or not v.batch else v.tpot
-    advice = "What the page tells lies no further from its bound than usual: keep it to compare with."
+    advice = "What the page tells lies no further from the roofline than usual: keep it to compare with."
     return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, SERVING, 0.0)
 
 

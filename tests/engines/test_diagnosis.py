@@ -71,7 +71,7 @@ def the_one(what: str, **changes: Any) -> Finding:
 def test_a_healthy_page() -> None:
     (only,) = findings()
     assert only.what.startswith("Nothing stands out")
-    assert (only.measured, only.bound, only.unit) == (pytest.approx(1.6 * STEP), pytest.approx(STEP), "s")
+    assert (only.measured, only.against, only.unit) == (pytest.approx(1.6 * STEP), pytest.approx(STEP), "s")
 
 
 @pytest.mark.parametrize("engine", ["sglang", "vllm"])
@@ -115,7 +115,7 @@ def test_thresholds_are_open() -> None:
 
 def test_time_per_token() -> None:
     one = the_one("Time per output token", tpot=times(3 * STEP))
-    assert (one.measured, one.bound, one.unit) == (pytest.approx(3 * STEP), pytest.approx(STEP), "s")
+    assert (one.measured, one.against, one.unit) == (pytest.approx(3 * STEP), pytest.approx(STEP), "s")
     assert one.what.endswith("at 100 sequences of 2,048 tokens")
     assert "All steps are slow" in one.advice and SGLANG.graphs in one.advice
     assert one.see == "03_latency.ipynb" and one.severity == pytest.approx(1.5)
@@ -130,16 +130,16 @@ def test_single_steps_that_are_held_up() -> None:
 def test_the_batch_of_one_replica_counts() -> None:
     two = replace(HEALTHY, running=200, used_tokens=409_600, pool_tokens=2_048_000, throughput=None, replicas=2)
     (only,) = diagnose(D, two)
-    assert only.bound == pytest.approx(STEP)
+    assert only.against == pytest.approx(STEP)
     assert len(diagnose(D, replace(two, replicas=1))) == 1  # 200 sequences: a longer step, and still no finding
 
 
 def test_tokens_read_by_a_step_set_the_context() -> None:
     slow = times(3 * STEP)
     exact = the_one("Time per output token", tpot=slow, cached_tokens_in_step=100 * 1024)
-    assert exact.bound == pytest.approx(float(decode_step(RUN, 100, 1024).total))
+    assert exact.against == pytest.approx(float(decode_step(RUN, 100, 1024).total))
     usage = the_one("Time per output token", tpot=slow, used_tokens=None)
-    assert usage.bound == pytest.approx(STEP)  # 0.2 of the pool over 100 sequences
+    assert usage.against == pytest.approx(STEP)  # 0.2 of the pool over 100 sequences
 
 
 def test_step_from_batch_and_throughput() -> None:
@@ -150,7 +150,7 @@ def test_step_from_batch_and_throughput() -> None:
 def test_time_to_first_token() -> None:
     bound = float(prefill_time(RUN, 1000))  # 2000 tokens a prompt, half of them cached
     one = the_one("Time to first token", ttft=times(0.9))
-    assert (one.measured, one.bound) == (pytest.approx(0.9), pytest.approx(bound))
+    assert (one.measured, one.against) == (pytest.approx(0.9), pytest.approx(bound))
     assert one.advice.startswith("Prefill is slow") and one.see == "07_prefill_disaggregation.ipynb"
     assert the_one("Time to first token", ttft=times(0.9), queue=times(0.6)).advice.startswith("600 ms of it")
     assert the_one("Time to first token", ttft=times(0.9), queue=None).advice.startswith("Requests wait in the queue")
@@ -176,7 +176,7 @@ def test_few_hits_matter_for_long_prompts_that_are_slow() -> None:
 
 def test_full_pool() -> None:
     one = the_one("Use of the KV pool", cache_usage=0.95, waiting=50)
-    assert (one.measured, one.bound, one.unit, one.see) == (0.95, 1.0, "share", "02_memory.ipynb")
+    assert (one.measured, one.against, one.unit, one.see) == (0.95, 1.0, "share", "02_memory.ipynb")
     assert "about 105 sequences" in one.advice and "50 requests wait" in one.advice
     assert "--kv-cache-dtype fp8_e4m3" in one.advice and "--mem-fraction-static" in one.advice
     narrow = diagnose(replace(D, kv="fp8"), replace(HEALTHY, cache_usage=0.95))[0]
@@ -185,7 +185,7 @@ def test_full_pool() -> None:
 
 def test_retractions() -> None:
     one = the_one("Requests thrown out", retractions=40)
-    assert (one.measured, one.bound) == (0.04, 0.0) and "--max-running-requests below 100" in one.advice
+    assert (one.measured, one.against) == (0.04, 0.0) and "--max-running-requests below 100" in one.advice
     assert findings(retractions=40, started=None)[0].what.startswith("Nothing")
     # Of those that have started, not of those that are done: most of them may still run.
     assert findings(retractions=9, requests=10)[0].what.startswith("Nothing")
@@ -194,10 +194,10 @@ def test_retractions() -> None:
 def test_queue() -> None:
     one = the_one("Requests waiting", waiting=20)
     room = 100 / 0.2 - 100
-    assert (one.measured, one.bound) == (20, pytest.approx(min(room, float(balanced_batch(RUN)) - 100)))
+    assert (one.measured, one.against) == (20, pytest.approx(min(room, float(balanced_batch(RUN)) - 100)))
     assert "though the pool has room" in one.advice and "--max-running-requests" in one.advice
     assert one.severity == pytest.approx(2)
-    assert the_one("Requests waiting", waiting=20, cache_usage=0.8).bound == pytest.approx(25)
+    assert the_one("Requests waiting", waiting=20, cache_usage=0.8).against == pytest.approx(25)
     assert "room" not in the_one("Requests waiting", waiting=20, cache_usage=None).advice
     full = findings(waiting=20, cache_usage=0.95)
     assert [finding.what for finding in full] == ["Use of the KV pool"]  # says that they wait
@@ -210,7 +210,7 @@ def test_batch_past_the_critical_one() -> None:
     step = float(decode_step(RUN, 400, 512).total)
     changes = {"running": 400, "used_tokens": 204_800, "tpot": times(1.5 * step), "throughput": 400 / (1.5 * step)}
     one = the_one("Running batch", **changes)
-    assert (one.measured, one.bound) == (400, pytest.approx(balanced)) and f"to {math.ceil(balanced)}" in one.advice
+    assert (one.measured, one.against) == (400, pytest.approx(balanced)) and f"to {math.ceil(balanced)}" in one.advice
     assert one.see == "04_throughput.ipynb"
     waits = findings(**changes, waiting=100)
     assert {finding.what for finding in waits} == {"Running batch", "Requests waiting"}
@@ -223,7 +223,7 @@ def test_few_sequences() -> None:
     step = float(decode_step(RUN, 4, 2048).total)
     changes = {"running": 4, "used_tokens": 8192, "cache_usage": 0.008, "tpot": times(1.5 * step), "throughput": None}
     one = the_one("Running batch", **changes, waiting=0)
-    assert (one.measured, one.bound) == (4, pytest.approx(float(balanced_batch(RUN)))) and "fewer chips" in one.advice
+    assert (one.measured, one.against) == (4, pytest.approx(float(balanced_batch(RUN)))) and "fewer chips" in one.advice
     small = {**changes, "cache_usage": 0.2}  # long sequences: 20 are all that fit
     assert findings(**small, waiting=0)[0].what.startswith("Nothing")
 
@@ -233,20 +233,20 @@ def test_few_sequences() -> None:
 
 def test_faster_than_the_weights_can_be_read() -> None:
     one = the_one("Mismatch, time per output token", tpot=times(0.5 * FLOOR))
-    assert (one.measured, one.bound) == (pytest.approx(0.5 * FLOOR), pytest.approx(FLOOR))
+    assert (one.measured, one.against) == (pytest.approx(0.5 * FLOOR), pytest.approx(FLOOR))
     assert one.severity == math.inf and "not the one described" in one.advice
     assert findings(tpot=times(0.96 * FLOOR))[0].what.startswith("Mismatch")  # of the batch, not of one sequence
 
 
 def test_faster_than_the_running_batch() -> None:
     one = the_one("Mismatch, time per output token", tpot=times(0.9 * STEP))
-    assert one.bound == pytest.approx(STEP) and "smaller before" in one.advice and one.severity < math.inf
+    assert one.against == pytest.approx(STEP) and "smaller before" in one.advice and one.severity < math.inf
 
 
 def test_sooner_than_prefill() -> None:
     soon = float(prefill_floor(RUN, 1000))
     one = the_one("Mismatch, time to first token", ttft=times(0.5 * soon))
-    assert one.bound == pytest.approx(soon)
+    assert one.against == pytest.approx(soon)
     for count in (499, 2001):  # of other requests, maybe
         assert findings(ttft=times(0.5 * soon, count=count))[0].what.startswith("Nothing")
     assert findings(ttft=times(0.96 * soon))[0].what.startswith("Nothing")
@@ -255,17 +255,17 @@ def test_sooner_than_prefill() -> None:
 def test_more_than_the_plateau() -> None:
     most = float(plateau(RUN, 2048, overlapped=True))
     one = the_one("Mismatch, throughput", throughput=1.1 * most)
-    assert (one.measured, one.bound, one.unit) == (pytest.approx(1.1 * most), pytest.approx(most), "token/s")
+    assert (one.measured, one.against, one.unit) == (pytest.approx(1.1 * most), pytest.approx(most), "token/s")
 
 
 def test_more_tokens_than_the_memory_holds() -> None:
     one = the_one("Mismatch, size of the KV pool", pool_tokens=3_000_000)
     room = (H100.device_memory - 2 * LLAMA3_70B.params / 8) / (D.kv_per_token / 8)
-    assert (one.measured, one.bound) == (3_000_000, pytest.approx(room))
+    assert (one.measured, one.against) == (3_000_000, pytest.approx(room))
     assert "fewer bytes" in one.advice
     assert diagnose(replace(D, kv="fp8"), replace(HEALTHY, pool_tokens=3_000_000))[0].what.startswith("Nothing")
     unloaded = diagnose(replace(D, chips=1), HEALTHY)
-    assert unloaded[0].what.startswith("Mismatch") and {finding.bound for finding in unloaded} >= {0.0}
+    assert unloaded[0].what.startswith("Mismatch") and {finding.against for finding in unloaded} >= {0.0}
 
 
 def test_a_mismatch_comes_first_and_the_rest_by_severity() -> None:
@@ -281,7 +281,7 @@ def test_a_mismatch_comes_first_and_the_rest_by_severity() -> None:
 def test_samples() -> None:
     first, second = diagnose(D, PAGES["sglang"])
     assert first.what.startswith("Time per output token, mean at 112 sequences of 3,575 tokens")
-    assert "single steps that are held up" in first.advice and first.measured / first.bound > 2
+    assert "single steps that are held up" in first.advice and first.measured / first.against > 2
     assert second.what == "Time to first token, mean" and str(second).endswith("(See 07_prefill_disaggregation.ipynb.)")
     assert str(second).startswith("Time to first token, mean: 216 ms against 43.2 ms. ")
     vllm = diagnose(D, PAGES["vllm"])
@@ -301,9 +301,9 @@ def test_causes_come_before_what_follows_from_them() -> None:
 def test_a_context_beyond_the_window_is_said_and_not_cut() -> None:
     found = findings(used_tokens=100 * 30_000, tpot=times(1.0))
     assert found[0].what == "Tokens of a running request, beyond the window"
-    assert (found[0].measured, found[0].bound) == (30_000, 8192)
+    assert (found[0].measured, found[0].against) == (30_000, 8192)
     (slow,) = (finding for finding in found if finding.what.startswith("Time per output token"))
-    assert slow.bound == pytest.approx(float(decode_step(RUN, 100, 30_000).total))
+    assert slow.against == pytest.approx(float(decode_step(RUN, 100, 30_000).total))
     assert findings(used_tokens=100 * 8192)[0].what != found[0].what
 
 
@@ -312,7 +312,7 @@ def test_fp8_weights_are_judged_in_fp8() -> None:
     metrics = replace(HEALTHY, running=1000, used_tokens=512_000, tpot=None, throughput=None)
     (batch,) = (f for f in diagnose(d, metrics) if f.what == "Running batch")
     assert diagnose(replace(d, compute="fp8"), metrics) == diagnose(d, metrics)
-    assert batch.bound == pytest.approx(
+    assert batch.against == pytest.approx(
         float(balanced_batch(replace(RUN, weights="fp8", compute="fp8", layout="loaded")))
     )
 
@@ -325,7 +325,9 @@ def test_speculative_decoding_is_judged_by_its_steps() -> None:
     slow = the_one(
         "Time per output token, 3 a step", tpot=times(STEP), throughput=None, tokens_per_step=3.0, accepted=0.6
     )
-    assert slow.bound == pytest.approx(STEP / 3) and "60.0% are right" in slow.advice and "fewer drafts" in slow.advice
+    assert (
+        slow.against == pytest.approx(STEP / 3) and "60.0% are right" in slow.advice and "fewer drafts" in slow.advice
+    )
 
 
 @pytest.mark.parametrize(
@@ -392,7 +394,7 @@ def test_every_finding_is_one_plain_sentence(engine: str, changes: dict[str, Any
         assert finding.advice[0].isupper() and finding.advice.endswith(".") and "\n" not in finding.advice
         assert ". " not in finding.advice and "nan" not in str(finding) and "inf" not in str(finding)
         assert (BOOK / finding.see).is_file()
-        assert not math.isnan(finding.measured) and finding.bound >= 0
+        assert not math.isnan(finding.measured) and finding.against >= 0
         other = VLLM if engine == "sglang" else SGLANG
         assert not any(flag in finding.advice for flag in (other.cap, other.memory, other.chunk, other.graphs))
 

@@ -30,10 +30,7 @@ OTHERS = {
     r"\bbounds (?:activation memory|the memory|their sum)": "a flag that limits memory or a sum",
     r"\breads [^.]* a step, in … at the least": "bytes at the peak, whatever else happens meanwhile",
 }
-FILES = {
-    "scaling/engines/metrics.py": "the bounds of a histogram's buckets",
-    "scaling/engines/diagnosis.py": "what a value is set against, which the sentence beside it names",
-}
+FILES = {"scaling/engines/metrics.py": "the bounds of a histogram's buckets"}
 
 
 def sentences(text: str) -> Iterator[str]:
