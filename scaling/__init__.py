@@ -90,6 +90,7 @@ from scaling.roofline import (
     ridge_point as ridge_point,
 )
 from scaling.sharding import (
+    across_machines as across_machines,
     collective_time as collective_time,
     hop_time as hop_time,
     link_bandwidth as link_bandwidth,

@@ -70,6 +70,19 @@ class Chip(Record):
             return  # NaN, the one place where it says something: nobody knows
         finite("Chip.price", self.price)
 
+    def axes(self, axes: int | None) -> int:
+        """How many axes of its torus carry a collective: so many, or all for ``None``. A switch counts as one.
+
+        Raises ``ValueError`` for axes that the chip does not have.
+        """
+        if axes is None:
+            return self.link_axes
+        if isinstance(axes, bool) or hasattr(axes, "__len__") or axes not in range(1, self.link_axes + 1):
+            raise ValueError(
+                f"axes must be a whole number from 1 to {self.link_axes} on {self.name}, not {shown(axes)}."
+            )
+        return axes
+
     def rate(self, compute: str) -> float:
         """Dense rate of arithmetic in dtype `compute`. [FLOP/s]
 

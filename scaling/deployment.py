@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from scaling._array import Array, maximum, minimum
-from scaling._checks import count, finite, record, share, word
+from scaling._checks import count, finite, flag, record, share, word
 from scaling._records import Record
 from scaling.chips import Chip
 from scaling.models import Model
@@ -14,8 +14,10 @@ class Efficiency(Record):
     """What share of the peaks a real engine reaches. The default, `ROOFLINE`, takes the peaks and free links.
 
     `bandwidth`, `flops`: shares of the chip's memory bandwidth and FLOP/s. [-]
-    `layer_seconds`: fixed cost per layer per step (kernel launches, norms, small collectives). [s]
-    `links`: share of the link bandwidth; ``None`` leaves the collectives out (free links). [-]
+    `layer_seconds`: fixed cost per layer per step (kernel launches, norms). [s]
+    `links`: share of the link bandwidth; ``None`` leaves the collectives out, whatever the next two say. [-]
+    `start`: of a gather or a scatter, until its first byte moves; an all-reduce is one of each. [s]
+    `hidden`: whether collectives hide behind the matmuls, as far as those last.
 
     Raises ``ValueError`` for a share outside (0, 1] or a negative time.
     """
@@ -24,6 +26,8 @@ class Efficiency(Record):
     flops: float = 1.0
     layer_seconds: float = 0.0
     links: float | None = None
+    start: float = 0.0
+    hidden: bool = False
     source: str = ""
     date: str = ""
 
@@ -33,6 +37,8 @@ class Efficiency(Record):
         finite("Efficiency.layer_seconds", self.layer_seconds)
         if self.links is not None:
             share("Efficiency.links", self.links)
+        finite("Efficiency.start", self.start)
+        flag("Efficiency.hidden", self.hidden)
 
 
 ROOFLINE = Efficiency()
@@ -70,6 +76,7 @@ class Deployment(Record):
     `reserve`: of each chip, kept from weights and cache beyond that. [B]
     `kv_split`: ``"even"`` spreads the cache over all chips; ``"heads"`` never splits a KV head, so beyond `kv_heads`
     chips each head is stored more than once.
+    `axes`, `wrap`: how many axes of a torus carry the collectives, all unless given, and whether they close into rings.
 
     Raises ``ValueError`` that names the field, the value and what is allowed.
     """
@@ -85,6 +92,8 @@ class Deployment(Record):
     usable: float = 1.0
     reserve: float = 0.0
     kv_split: str = "even"
+    axes: int | None = None
+    wrap: bool = False
     efficiency: Efficiency = ROOFLINE
 
     def __post_init__(self) -> None:
@@ -103,6 +112,8 @@ class Deployment(Record):
         finite("reserve", self.reserve)
         word("kv_split", self.kv_split, KV_SPLIT)
         word("layout", self.layout, LAYOUTS)
+        flag("wrap", self.wrap)
+        self.chip.axes(self.axes)
         if self.layout == "loaded" and self.params == "nominal":
             raise ValueError(
                 "params must be exact or streamed for layout 'loaded', which counts matrices, not 'nominal'."

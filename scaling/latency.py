@@ -27,6 +27,7 @@ class StepTime(_Terms):
     # A function and what it is called with: a sweep of plain numbers takes twice as long if each step computes a floor
     # that nobody asks for. It stands beside the tuple, so that a sum over the terms is one.
     _least: tuple[Any, ...] = ()
+    _hidden: bool = False  # whether the collectives hide behind the matmuls; the term says how long they take
 
     @property
     def floor(self) -> Array:
@@ -41,7 +42,9 @@ class StepTime(_Terms):
 
         Raises ``ValueError`` for what is no name of a term.
         """
-        return self._replace(**{word("terms", term, self._fields): 0.0 for term in terms})
+        rest = self._replace(**{word("terms", term, self._fields): 0.0 for term in terms})
+        rest._hidden = self._hidden
+        return rest
 
     @property
     def matmul(self) -> Array:
@@ -50,9 +53,13 @@ class StepTime(_Terms):
 
     @property
     def total(self) -> Array:
-        """``T_step = T_cache + max(T_weights, T_compute)``, plus collectives and overhead. [s]"""
+        """``T_step = T_cache + max(T_weights, T_compute)``, plus collectives and overhead. [s]
+
+        Of collectives that hide behind the matmuls only what is left of them.
+        """
         weights, compute, cache, collectives, overhead = self
-        return cache + maximum(weights, compute) + collectives + overhead
+        matmul = maximum(weights, compute)
+        return cache + (maximum(matmul, collectives) if self._hidden else matmul + collectives) + overhead
 
     @property
     def longest(self) -> Array:
@@ -98,7 +105,7 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
         0.0 if d.efficiency.links is None else collective_time(d, B),
         d.layer_seconds,
     )
-    step._least = _decode_floor, d, B, S
+    step._least, step._hidden = (_decode_floor, d, B, S), d.efficiency.hidden
     return step
 
 
@@ -154,8 +161,8 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
     record("d", d, Deployment)
     work = _prompt_compute(d, tokens, mfu, attention=flag("attention", attention))
     # A prompt sends as much over the links as a batch of as many sequences.
-    as_step = decode_step(d, tokens, 0)
-    return work + as_step.collectives + as_step.overhead
+    sent = 0.0 if d.efficiency.links is None else collective_time(d, tokens)
+    return (maximum(work, sent) if d.efficiency.hidden else work + sent) + d.layer_seconds
 
 
 def _prompt_compute(d: Deployment, tokens: Array, mfu: Array | None, *, attention: bool = False) -> Array:
@@ -210,9 +217,8 @@ def mixed_step(d: Deployment, batch: Array, context: Array, tokens: Array, *, mf
     """
     alone = decode_step(d, batch, context)
     together = 1.0 * nonnegative("batch", batch) + nonnegative("tokens", tokens)
-    both = decode_step(d, together, 0)
-    compute = _prompt_compute(d, together, mfu)
-    step = StepTime(alone.weights, compute, alone.cache, both.collectives, alone.overhead)
+    sent = 0.0 if d.efficiency.links is None else collective_time(d, together)
+    step = StepTime(alone.weights, _prompt_compute(d, together, mfu), alone.cache, sent, alone.overhead)
     # The longer of the two floors: all reading, which is the batch's, and all arithmetic, which is both's.
-    step._least = maximum, alone.floor, both.floor
+    step._least, step._hidden = (maximum, alone.floor, decode_step(d, together, 0).floor), d.efficiency.hidden
     return step

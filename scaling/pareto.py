@@ -27,7 +27,7 @@ def front(d: Deployment, context: float) -> Front:
     """Batches, steps and rates along the front: ``tokens per second and chip = B / (N T_step)``.
 
     Every batch from 1 to `best_batch`: below it throughput still grows, beyond it only the step does. With a cost per
-    layer throughput grows as long as more sequences fit, and the front goes on to `max_batch`.
+    layer or a start of the links it grows as long as more sequences fit, and the front goes on to `max_batch`.
     Plain numbers only, one context above 0 at a time. Empty when not even one sequence fits.
 
     Exact for the steps of `latency.decode_step`: an engine that overlaps cache and arithmetic goes beyond it.
@@ -36,7 +36,8 @@ def front(d: Deployment, context: float) -> Front:
     Source: scaling-book part 8, its latency-throughput curve.
     """
     record("d", d, Deployment)
-    last = max_batch(d, context) if d.efficiency.layer_seconds else best_batch(d, context)
+    shared = d.efficiency.layer_seconds or (d.efficiency.links is not None and d.efficiency.start)
+    last = max_batch(d, context) if shared else best_batch(d, context)
     if getattr(last, "ndim", 0) or not last < math.inf:
         raise ValueError(f"front needs one finite context above 0 and one deployment, no arrays, not {shown(context)}.")
     batches = tuple(range(1, int(last) + 1))

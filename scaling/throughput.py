@@ -12,6 +12,7 @@ from scaling.chips import Chip
 from scaling.deployment import Deployment
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import max_batch
+from scaling.sharding import collective_time
 from scaling.units import hour
 
 
@@ -103,7 +104,16 @@ def plateau(d: Deployment, context: Array, *, overlapped: bool = False) -> Array
         # The weights, read once for all, weigh nothing in a batch without end.
         cache = 1.0 * nonnegative("context", context) * d.model.kv_bytes_per_token(d.kv) / d.peak_bandwidth
         return 1.0 / maximum(cache, 2.0 * d.least_params / d.peak_flops)
-    return 1.0 / (one.cache + one.compute + one.collectives)
+    sent, _ = _links(d)
+    return 1.0 / (one.cache + (maximum(one.compute, sent) if d.efficiency.hidden else one.compute + sent))
+
+
+def _links(d: Deployment) -> tuple[Array, Array]:
+    """What each sequence of a batch adds to the time of the collectives, and what they take without any. [s]"""
+    if d.efficiency.links is None:
+        return 0.0, 0.0
+    start = collective_time(d, 0.0)
+    return collective_time(d, 1.0) - start, start
 
 
 def balanced_batch(d: Deployment) -> Array:
@@ -125,7 +135,8 @@ def full_batch(d: Deployment) -> Array:
 
     ``full_batch = ceil(balanced_batch)``. More sequences only lengthen the step.
 
-    Leaves out whether it fits, see `best_batch`, and what `balanced_batch` leaves out: errs low by a few percent.
+    Leaves out whether it fits, see `best_batch`, what `balanced_batch` leaves out, errs low by a few percent, and links
+    that hide behind the matmuls and outlast them: errs high.
 
     Source: scaling-book part 7.
     """
@@ -171,13 +182,17 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
 
     Raises ``ValueError`` for a negative context or step. Source: `latency.decode_step`, solved for the batch.
     """
-    one = decode_step(d, 1.0, context)
+    one, (sent, start) = decode_step(d, 1.0, context), _links(d)
     rest = nonnegative("step", step) - one.overhead
-    each, spare = one.cache + one.collectives, rest - one.weights
+    if d.efficiency.hidden:  # the links are then a third that may take longest
+        each, with_links = one.cache, divide(rest - start, one.cache + sent)
+    else:
+        each, rest, with_links = one.cache + sent, rest - start, math.inf
+    spare = rest - one.weights
     # Without a cache to read, a step that only just holds the weights holds any batch up to the critical one.
     with_weights = where(each == 0, where(spare < 0, 0.0, math.inf), divide(spare, each))
     with_compute = rest / (each + one.compute)
-    return maximum(0.0, minimum(with_weights, with_compute))
+    return maximum(0.0, minimum(minimum(with_weights, with_compute), with_links))
 
 
 def largest_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:

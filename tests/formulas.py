@@ -245,14 +245,37 @@ ROWS = (
         (lambda w: sharding.link_bandwidth(w.chip, wrap=True), lambda t: t.link + t.link, "wrap"),  # both ways round
     ),
     row(
+        "sharding.across_machines",
+        Case(
+            lambda w: sharding.across_machines(w.chip, 2, w.net),
+            lambda t: t.min(t.link, 8 * 2 * t.net),  # half of what eight chips have to say
+            rounds=True,
+            names=lambda t: {"link_bandwidth": t.link, "cards": 8, "machines": 2, "W_link": t.net},
+        ),
+        unseen={"chip": "a machine has eight of them, however they are counted"},
+    ),
+    row(
         "sharding.matmul_collective_time",
         (lambda w: sharding.matmul_collective_time(w.chip, w.B, w.D), lambda t: t.moved / t.link),
+        (
+            lambda w: sharding.matmul_collective_time(w.chip, w.B, w.D, chips=w.N),
+            lambda t: t.moved * (t.N - 1) / (t.N * t.link),
+            "chips",
+        ),
     ),
     row(
         "sharding.collective_time",
         (
             lambda w: sharding.collective_time(w.d, w.B),
-            lambda t: t.L * 2 * (t.moved + t.moved) / (t.link * (t.share_link if t.measured else 1)),
+            # The attention block and the MLP each gather from all the others, and scatter to them.
+            lambda t: (
+                t.L
+                * 2
+                * (
+                    2 * t.moved * (t.N - 1) / (t.N * t.link * (t.share_link if t.measured else 1))
+                    + (2 * t.start if t.measured else 0)
+                )
+            ),
         ),
     ),
     row(

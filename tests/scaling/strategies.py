@@ -62,6 +62,8 @@ efficiencies = st.builds(
     flops=shares,
     layer_seconds=st.sampled_from([0.0, 1e-6, 5e-5]),
     links=st.one_of(st.none(), shares),
+    start=st.sampled_from([0.0, 5e-6]),
+    hidden=st.booleans(),
 )
 
 
@@ -80,5 +82,7 @@ def deployments(draw: st.DrawFn, *, measured: bool = True, even: bool = False) -
         params=draw(st.sampled_from(["exact", "nominal", "streamed"])),
         usable=draw(st.one_of(st.just(1.0), shares)),
         kv_split="even" if even else draw(st.sampled_from(["even", "heads"])),
+        axes=draw(st.one_of(st.none(), st.integers(1, chip.link_axes))),
+        wrap=draw(st.booleans()),
         **extra,
     )

@@ -15,7 +15,7 @@ from scaling.models import LLAMA3_70B, Model
 
 # Every number there is. P_step: the parameters that a step reads; copies: how often a KV head is stored.
 LETTERS = "L D F H K Q V N W C M u B S G b_w b_kv b_act b_logits P P_step copies W_axis C_other S_prompt"
-WORDS = "price price_other seconds share_W share_C share_link requests queries bits scale_bits zero_bits group"
+WORDS = "price price_other seconds start share_W share_C share_link requests queries bits scale_bits zero_bits group"
 GIVEN = "T_given T_prompt hop hops MFU net limit free_before free_after token_bytes most_tokens window"
 NAMES = f"{LETTERS} {WORDS} {GIVEN}".split()
 s = SimpleNamespace(**{name: sp.Symbol(name, positive=True) for name in NAMES})
@@ -85,6 +85,7 @@ class World:
             flops=number("share_C"),
             links=number("share_link"),
             layer_seconds=number("seconds"),
+            start=number("start"),
         )
         self.d = Deployment(
             model=self.model,
@@ -270,7 +271,7 @@ class Step:
 
     def terms(self, batch: Any = s.B, context: Any = s.S) -> dict[str, Any]:
         """Each byte is read by one chip, each weight meets each token on one chip, and each layer sends four times."""
-        sent = s.L * 4 * self.moved.subs(s.B, batch) / (self.link * s.share_link)
+        sent = s.L * 4 * (self.moved.subs(s.B, batch) * (s.N - 1) / (s.N * self.link * s.share_link) + s.start)
         return {
             "weights": s.P_step * s.b_w / self.read,
             "compute": self.product_flop(batch, s.P_step, 1) / self.done,

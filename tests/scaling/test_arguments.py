@@ -39,6 +39,7 @@ GOOD: dict[str, Any] = {
     "step": 0.5,
     "prefill": 0.5,
     "chips": 2,
+    "machines": 2,
 }
 # What has a default, as a number that it may be given in its place.
 OPTIONAL = {"price": 5.0, "max_step": 1.0, "mfu": 0.5, "hop": 1e-6}

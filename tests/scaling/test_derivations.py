@@ -158,7 +158,7 @@ def meanings() -> dict[str, Any]:
     within = t.batch_in(s.limit)
     values: dict[str, Any] = {name: getattr(s, name) for name in NAMES} | {f"T_{k}": v for k, v in t.terms().items()}
     values |= {"T_step": t.total, "T_prefill": t.prompt / (s.N * s.C * s.MFU), "T_hop": s.hop}
-    values |= {"kv": t.held, "W_link": t.link, "link_bandwidth": s.W_axis, "axes": 3, "links": 1}
+    values |= {"kv": t.held, "W_link": t.link, "link_bandwidth": s.W_axis, "axes": 3, "links": 1, "start": 0}
     values |= {"P_min": t.P_min, "P_layers": IN_LAYERS, "P_rest": REST, "m": s.MFU, "page": s.group}
     values |= {"QPS": s.B / (s.G * t.total), "max_batch": t.most, "balanced_batch": t.balanced, "batch_at_step": within}
     values |= {"largest_batch": sp.Min(most, sp.floor(within), evaluate=False).subs(most, t.most)}

@@ -44,10 +44,10 @@ def test_efficiency_by_hand() -> None:
     assert step.weights == pytest.approx(2 * WEIGHTS, rel=1e-12)
     assert step.compute == pytest.approx(4 * COMPUTE, rel=1e-12)
     assert step.cache == pytest.approx(2 * CACHE, rel=1e-12)
-    # 4 collectives x 3 layers x 2 B x 31 x 5 over three axes of 101 B/s, of which a fifth is reached
-    assert step.collectives == pytest.approx(3720 / 303 / 0.2, rel=1e-12)
+    # 4 collectives x 3 layers x 2 B x 31 x 5 over three axes of 101 B/s, of which a fifth is reached, from 28 of 29
+    assert step.collectives == pytest.approx(3720 * 28 / 29 / 303 / 0.2, rel=1e-12)
     assert step.overhead == 2.25  # 3 layers x 0.75 s
-    assert step.total == pytest.approx(4 * COMPUTE + 2 * CACHE + 18_600 / 303 + 2.25, rel=1e-12)
+    assert step.total == pytest.approx(4 * COMPUTE + 2 * CACHE + 18_600 * 28 / 29 / 303 + 2.25, rel=1e-12)
     assert step.longest == "collectives"
 
 
@@ -136,7 +136,7 @@ def test_prefill_time_by_hand() -> None:
 def test_mfu_replaces_the_efficiency() -> None:
     measured = replace(TOY, efficiency=MEASURED)
     # A fifth of the links for 4 x 3 x 2 B x 43 x 5 over 303 B/s, and 0.75 s for each of 3 layers, whatever the MFU.
-    beside = 5160 / 303 / 0.2 + 2.25
+    beside = 5160 * 28 / 29 / 303 / 0.2 + 2.25
     assert prefill_time(measured, 43) == pytest.approx(4 * 849_680 / 116_029 + beside, rel=1e-12)
     assert prefill_time(measured, 43, mfu=1) == pytest.approx(849_680 / 116_029 + beside, rel=1e-12)
 

@@ -1,9 +1,24 @@
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from scaling.sharding import collective_time, hop_time, link_bandwidth, matmul_collective_time, slice_hops, tp_limit
+from scaling.chips import H100, TPU_V5E_TEXT
+from scaling.deployment import ROOFLINE, Deployment, Efficiency
+from scaling.latency import decode_step, mixed_step, prefill_time
+from scaling.models import LLAMA3_405B
+from scaling.sharding import (
+    across_machines,
+    collective_time,
+    hop_time,
+    link_bandwidth,
+    matmul_collective_time,
+    slice_hops,
+    tp_limit,
+)
+from scaling.throughput import largest_batch
+from scaling.units import ms
 from tests.scaling.toys import MEASURED, TOY, TOY_CHIP, TOY_MODEL
 
 
@@ -20,23 +35,70 @@ def test_all_axes_and_no_wrap_unless_said() -> None:
     assert link_bandwidth(TOY_CHIP, wrap=True) == 606
 
 
+def test_across_machines_by_hand() -> None:
+    """Eight cards of 50 GB/s: 800 GB/s between two machines, where NVLink's 450 binds; 400 between very many."""
+    assert across_machines(H100, 2, 50e9) == 450e9
+    assert across_machines(H100, 2, 25e9) == 8 * 25e9 * 2
+    assert across_machines(H100, 16, 50e9) == pytest.approx(8 * 50e9 * 16 / 15, rel=1e-12)
+    assert across_machines(H100, 1, 1) == 450e9  # nothing crosses
+    for bad in (0, 2.5, "2"):
+        with pytest.raises(ValueError, match=r"^machines must be a whole number of at least 1"):
+            across_machines(H100, bad, 50e9)
+    with pytest.raises(ValueError, match=r"^bandwidth must be a finite number above 0, not 0"):
+        across_machines(H100, 2, 0)
+
+
 def test_matmul_collective_time_by_hand() -> None:
     assert matmul_collective_time(TOY_CHIP, 31, 5) == pytest.approx(310 / 303, rel=1e-12)  # 2 x 31 x 5
     assert matmul_collective_time(TOY_CHIP, 31, 5, axes=2, wrap=True) == pytest.approx(310 / 404, rel=1e-12)
     assert matmul_collective_time(TOY_CHIP, 31, 5, activations="fp32") == pytest.approx(620 / 303, rel=1e-12)
+    # Of four chips each has a quarter already; one has all.
+    shared = matmul_collective_time(TOY_CHIP, 31, 5, chips=np.array([1, 2, 4]))
+    np.testing.assert_allclose(shared, [0, 155 / 303, 232.5 / 303], rtol=1e-12)
 
 
 def test_collective_time_by_hand() -> None:
-    assert collective_time(TOY, 31) == pytest.approx(3720 / 303, rel=1e-12)  # 4 x 3 layers x 310
-    assert collective_time(TOY, 31, axes=1, wrap=True) == pytest.approx(3720 / 202, rel=1e-12)
-    assert collective_time(replace(TOY, efficiency=MEASURED), 31) == pytest.approx(18_600 / 303, rel=1e-12)
+    sent = 3720 * 28 / 29  # 4 x 3 layers x 310, less what each of 29 chips has
+    assert collective_time(TOY, 31) == pytest.approx(sent / 303, rel=1e-12)
+    assert collective_time(replace(TOY, axes=1, wrap=True), 31) == pytest.approx(sent / 202, rel=1e-12)
+    slow = replace(TOY, efficiency=MEASURED)
+    assert collective_time(slow, 31) == pytest.approx(5 * sent / 303, rel=1e-12)
+    started = replace(slow, efficiency=replace(MEASURED, start=0.5))
+    assert collective_time(started, 31) == pytest.approx(5 * sent / 303 + 6, rel=1e-12)  # 4 x 3 starts
+    assert collective_time(replace(started, chips=1), 31) == 0
 
 
 def test_one_chip_sends_nothing() -> None:
     assert collective_time(replace(TOY, chips=1), 31) == 0
     assert collective_time(replace(TOY, chips=2), 31) > 0
     some = collective_time(replace(TOY, chips=np.array([1, 2, 29])), 31)
-    np.testing.assert_allclose(some, [0, 3720 / 303, 3720 / 303])
+    np.testing.assert_allclose(some, [0, 1860 / 303, 3720 * 28 / 29 / 303])
+
+
+def test_collectives_behind_the_matmuls() -> None:
+    """What the matmuls hide costs nothing: a step waits for the longer of the two."""
+    linked = replace(TOY, efficiency=Efficiency(links=1.0, start=0.01))
+    hidden = replace(linked, efficiency=replace(linked.efficiency, hidden=True))
+    for d in (hidden, replace(hidden, compute="bf16", chip=replace(TOY_CHIP, link_bandwidth=9999))):
+        step, links = decode_step(d, 31, 41), collective_time(d, 31)
+        assert step.collectives == links
+        assert step.total == pytest.approx(step.cache + max(step.matmul, links), rel=1e-12)
+        assert step.without("cache").total == pytest.approx(max(step.matmul, links), rel=1e-12)
+    assert step.matmul > links and decode_step(hidden, 31, 0).longest == "collectives"
+    assert prefill_time(d, 43) == prefill_time(replace(d, efficiency=ROOFLINE), 43)
+    assert prefill_time(hidden, 43) == pytest.approx(collective_time(hidden, 43), rel=1e-12)
+    assert mixed_step(hidden, 31, 41, 43).total == pytest.approx(step.cache + collective_time(hidden, 74), rel=1e-12)
+
+
+def test_the_batch_of_a_step_with_collectives() -> None:
+    """Problem 3 of chapter 10: 15 ms on 64 v5e; one after another 54 or 32 sequences fit, overlapped twice as many."""
+    pod = Deployment(model=LLAMA3_405B, chip=TPU_V5E_TEXT, chips=64, weights="int8", kv="int8", params="nominal")
+    found = {}
+    for wrap, hidden in itertools.product((True, False), (False, True)):
+        d = replace(pod, wrap=wrap, efficiency=Efficiency(links=1.0, hidden=hidden))
+        found[wrap, hidden] = B = largest_batch(d, 8192, max_step=15 * ms)
+        assert decode_step(d, B, 8192).total <= 15 * ms < decode_step(d, B + 1, 8192).total
+    assert list(found.values()) == [54, 114, 32, 67]
 
 
 def test_tp_limit_against_arithmetic_by_hand() -> None:
@@ -66,7 +128,7 @@ def test_axes_the_chip_lacks(bad: object) -> None:
     for call in (
         lambda: link_bandwidth(TOY_CHIP, axes=bad),
         lambda: matmul_collective_time(TOY_CHIP, 31, 5, axes=bad),
-        lambda: collective_time(TOY, 31, axes=bad),
+        lambda: replace(TOY, axes=bad),
         lambda: tp_limit(TOY_CHIP, 7, axes=bad),
     ):
         with pytest.raises(ValueError) as error:

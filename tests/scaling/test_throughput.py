@@ -75,9 +75,12 @@ def test_plateau_by_hand() -> None:
 
 
 def test_plateau_with_collectives_by_hand() -> None:
-    # + 4 x 3 x 2 x 5 / 303 / 0.2 a sequence
-    slow = 2 * 25_584 / 29_261 + 4 * 19_760 / 116_029 + 120 / 303 / 0.2
+    # + 4 x 3 x 2 x 5 / 303 / 0.2 a sequence, of which each of 29 chips has its own
+    sent = 120 * 28 / 29 / 303 / 0.2
+    slow = 2 * 25_584 / 29_261 + 4 * 19_760 / 116_029 + sent
     assert plateau(replace(WIDE, efficiency=MEASURED), 41) == pytest.approx(1 / slow, rel=1e-12)
+    hidden = replace(MEASURED, hidden=True)  # what takes longer of the two: the links
+    assert plateau(replace(WIDE, efficiency=hidden), 41) == pytest.approx(1 / (2 * 25_584 / 29_261 + sent), rel=1e-12)
 
 
 def test_balanced_batch_by_hand() -> None:
@@ -101,10 +104,16 @@ def test_batch_at_step_by_hand() -> None:
     # Past the critical batch: 20 s over 25584 / 29261 + 19760 / 116029 seconds a sequence
     assert batch_at_step(WIDE, 41, 20) == pytest.approx(20 / (25_584 / 29_261 + 19_760 / 116_029), rel=1e-12)
     assert batch_at_step(WIDE, 41, 1) == 0  # the weights alone take 1.35 s
-    # The toy's 2.25 s of overhead and 1.98 s of collectives a sequence count too
+    # The toy's 2.25 s of overhead and 1.91 s of collectives a sequence count too, and 12 starts
+    sent = 120 * 28 / 29 / 303 / 0.2
     slow = replace(WIDE, efficiency=MEASURED)
-    each = 2 * 25_584 / 29_261 + 120 / 303 / 0.2
+    each = 2 * 25_584 / 29_261 + sent
     assert batch_at_step(slow, 41, 11) == pytest.approx((11 - 2.25 - 2 * 39_520 / 29_261) / each, rel=1e-12)
+    started = replace(WIDE, efficiency=replace(MEASURED, start=0.1))
+    assert batch_at_step(started, 41, 12.2) == pytest.approx(batch_at_step(slow, 41, 11), rel=1e-12)
+    # Hidden, the links take the place of the weights as soon as they take longer.
+    hidden = replace(WIDE, efficiency=replace(MEASURED, start=0.1, hidden=True))
+    assert batch_at_step(hidden, 41, 20) == pytest.approx((20 - 2.25 - 1.2) / (2 * 25_584 / 29_261 + sent), rel=1e-12)
 
 
 def test_batch_at_a_step_that_only_just_reads_the_weights() -> None:
