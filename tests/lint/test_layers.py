@@ -74,6 +74,7 @@ def test_imports_run_downwards(path: Path) -> None:
         ("memory.py", "from .plots import lines"),
         ("memory.py", "def f():\n    from scaling.course.widgets import Quizzes"),
         ("engines/vllm.py", "from ..cli import main"),
+        ("course/tables.py", "from scaling.engines import sglang"),
         ("sharding.py", "from scaling.latency import StepTime"),
         ("units.py", "from scaling.chips import H100"),
         ("pareto.py", "from scaling.nowhere import x"),

@@ -8,8 +8,7 @@ FLOORS = (
     "deployment",
     "memory roofline < sharding < latency",
     "throughput < pareto disaggregation prefix batching",
-    "engines",
-    "course < cli < __main__",
+    "engines course < cli < __main__",
 )
 GROUPS = [group.split() for floor in FLOORS for group in floor.split("<")]
 MODULES = [module for group in GROUPS for module in group]
