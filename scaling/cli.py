@@ -14,11 +14,23 @@ from scaling._records import replace
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
 from scaling.memory import max_batch, min_chips, weight_bytes
-from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
+from scaling.models import (
+    LLAMA3_8B,
+    LLAMA3_70B,
+    LLAMA3_405B,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    LLAMA33_70B,
+    Model,
+    from_hf_config,
+)
 from scaling.units import DTYPE_BYTES, GB, kB, ms, number
 
 CHIPS = {name.lower(): chip for name, chip in vars(chips).items() if any(chip is c for c in chips.CATALOGUE)}
-MODELS = {"8b": LLAMA3_8B, "70b": LLAMA3_70B, "405b": LLAMA3_405B}
+MODELS = {
+    **{"8b": LLAMA3_8B, "70b": LLAMA3_70B, "405b": LLAMA3_405B},
+    **{"3.1-8b": LLAMA31_8B, "3.1-70b": LLAMA31_70B, "3.3-70b": LLAMA33_70B},
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", help=f"{', '.join(MODELS)}, or the path of a Hugging Face config.json or its folder")
     parser.add_argument("--chip", type=str.lower, choices=CHIPS, default="h100", help="default: %(default)s")
-    parser.add_argument("--weights", type=str.lower, choices=DTYPE_BYTES, default="bf16", help="default: %(default)s")
+    parser.add_argument("--weights", type=str.lower, choices=DTYPE_BYTES, help="default: as the model is stored")
     parser.add_argument("--kv", type=str.lower, choices=DTYPE_BYTES, default="bf16", help="default: %(default)s")
     parser.add_argument("--batch", type=int, default=1, help="sequences decoded together; default: %(default)s")
     parser.add_argument("--context", type=int, default=8192, help="tokens per sequence; default: %(default)s")
@@ -64,8 +76,8 @@ def report(d: Deployment, batch: int, context: int) -> tuple[str, bool]:
         f"{d.model.name}: {d.model.params:,} parameters, {number(weight_bytes(d) / GB)} GB in {d.weights}",
         f"KV cache: {number(d.model.kv_bytes_per_token(d.kv) / kB)} kB per token in {d.kv}",
     ]
-    if context > d.model.context_window:
-        lines.append(f"Note: {d.model.name} was made for {d.model.context_window:,} tokens at most, not {context:,}.")
+    if note := d.model.window_note(context):
+        lines.append(f"Note: {note}")
     held = f"{batch:,} {'sequence' if batch == 1 else 'sequences'} of {context:,} tokens"
     fewest = min_chips(d, batch, context)
     if not fewest:
@@ -91,7 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report. 1 when no number of chips holds the batch; 2 and one line for input that makes no sense."""
     given = _parser().parse_args(arguments)
     try:
-        d = Deployment(model=_model(given.model), chip=CHIPS[given.chip], weights=given.weights, kv=given.kv)
+        model = _model(given.model)
+        d = Deployment(model=model, chip=CHIPS[given.chip], weights=given.weights or model.stored, kv=given.kv)
         text, held = report(d, given.batch, given.context)
         _print(text, sys.stdout)
         return 0 if held else 1

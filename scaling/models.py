@@ -126,7 +126,7 @@ class Model(Record):
         """A sentence for a `context` beyond the window, the tokens that the model was made for; else empty."""
         if context <= self.context_window:
             return ""
-        return f"{self.name} was made for {self.context_window:,} tokens, not for {context:,}."
+        return f"{self.name} was made for {self.context_window:,} tokens at most, not {context:,}."
 
 
 def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:

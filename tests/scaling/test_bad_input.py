@@ -265,7 +265,10 @@ def test_a_byte_order_mark_and_odd_names_are_fine(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ([], "the following arguments are required: model"),
-        (["7b"], "there is no config file at 7b: give 8b, 70b, 405b or the path of a config.json."),
+        (
+            ["7b"],
+            "there is no config file at 7b: give 8b, 70b, 405b, 3.1-8b, 3.1-70b, 3.3-70b or the path of a config.json.",
+        ),
         (["a\nb"], "there is no config file at a b"),
         (["70b", "--chip", "abacus"], "invalid choice: 'abacus'"),
         (["70b", "--weights", "int3"], "invalid choice: 'int3'"),

@@ -117,3 +117,12 @@ def test_questions_that_people_asked_get_a_word_beside_the_number() -> None:
 
 
 QUESTIONS = ("405b-two-nodes", "70b-over-its-window")
+
+
+def test_the_weights_are_as_the_model_is_stored() -> None:
+    """An FP8 checkpoint is no bf16 model: 6,979,321,856 weights of one byte, 1,050,939,392 of two."""
+    path = DATA / "configs" / "llama-8b-fp8.json"
+    assert "8,030,261,248 parameters, 9.081 GB in fp8" in run(str(path)).stdout
+    assert "16.06 GB in bf16" in run(str(path), "--weights", "bf16").stdout
+    assert "141.1 GB in bf16" in run("3.3-70b", "--context", "131072").stdout
+    assert "Note" not in run("3.3-70b", "--context", "131072").stdout

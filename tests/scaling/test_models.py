@@ -174,7 +174,7 @@ def test_checkpoints_are_of_the_model_and_the_dtype(model: Model) -> None:
 
 def test_a_context_beyond_the_window_is_said() -> None:
     assert LLAMA3_70B.window_note(8192) == LLAMA33_70B.window_note(131_072) == ""
-    assert LLAMA3_70B.window_note(131_072) == "LLaMA 3-70B was made for 8,192 tokens, not for 131,072."
+    assert LLAMA3_70B.window_note(131_072) == "LLaMA 3-70B was made for 8,192 tokens at most, not 131,072."
 
 
 def test_where_and_when_the_catalogue_was_read() -> None:
