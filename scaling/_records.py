@@ -61,8 +61,9 @@ class Record:
 
     def __init__(self, **values: Any) -> None:
         kind, given = type(self).__name__, self._defaults | values
-        for name in values.keys() - self._fields:
-            raise TypeError(f"{kind} has no {name}, here {shown(values[name])}, but only {', '.join(self._fields)}.")
+        for name, value in values.items():
+            if name not in self._fields:
+                raise TypeError(f"{kind} has no {name}, here {shown(value)}, but only {', '.join(self._fields)}.")
         if missing := [name for name in self._fields if name not in given]:
             raise TypeError(f"{kind} must be given {', '.join(missing)}.")
         # Past `__setattr__`, and in the order of the class.

@@ -117,7 +117,8 @@ def test_fields_come_from_the_bases_too_and_are_those_of_a_dataclass() -> None:
     assert repr(Point(x=1)) == "Point(x=1, y=2)" and repr(Deep(y=3, x=1)) == "Deep(x=1, y=3, z=nan)"
     for kind, names in ((Deep, "x y z"), (Point, "x y")):
         for _ in range(2):  # the first to ask makes them
-            assert " ".join(field.name for field in dataclasses.fields(kind)) == names
+            fields = dataclasses.fields(kind)
+            assert " ".join(field.name for field in fields) == names and all(field.kw_only for field in fields)
     assert dataclasses.asdict(Point(x=1)) == {"x": 1, "y": 2}
     assert repr(Deep(x=1)) == "Deep(x=1, y=2, z=nan)" and Deep(x=1) == Deep(x=1) != Deep(x=1, z=0.0)
 
