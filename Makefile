@@ -13,7 +13,6 @@ ifneq ($(shell test -L .venv && echo link),link)
 READER := .venv/.reader
 TESTS := .venv/.tests
 MUTANTS := .venv/.mutants
-FUZZ := .venv/.fuzz
 ifneq ($(shell cd .venv 2>/dev/null && pwd -P | cmp -s - .folder && echo same),same)
 $(shell rm -f $(READER))
 endif
@@ -30,7 +29,7 @@ help:
 	@echo "make check      lint, types and layers only"
 	@echo "make bench      time the formulas"
 	@echo "make mutation   break every formula, constant, plot, key and flag once, and demand a red test (an hour)"
-	@echo "make fuzz       a million odd inputs"
+	@echo "make fuzz       a hundred thousand odd inputs"
 	@echo "make lock       write the locks from pyproject.toml (UPGRADE=--upgrade for the newest versions)"
 
 ifdef READER
@@ -77,15 +76,14 @@ bench: $(TESTS)
 mutation: $(MUTANTS)
 	$(BIN)/python -m tests.strength.mutants.gate
 
-fuzz: $(FUZZ)
-	$(BIN)/python -m tests.strength.fuzz.run
+fuzz: $(TESTS)
+	LAWS=fuzz $(BIN)/python -m pytest tests/strength/test_strangers.py
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(UPGRADE)
 lock: $(TESTS)
 	$(LOCK) --group book -o requirements.txt
 	$(LOCK) --group tests -c requirements.txt -o tests/requirements.txt
 	$(LOCK) --group mutation -c requirements.txt -c tests/requirements.txt -o tests/strength/mutants/requirements.txt
-	$(LOCK) --group fuzz -o tests/strength/fuzz/requirements.txt
 
 clean:
 	rm -rf _build

@@ -66,7 +66,7 @@ class Chip(Record):
         if not isinstance(self.slices, tuple):
             raise ValueError(f"Chip.slices must be a tuple of numbers of chips, not {shown(self.slices)}.")
         object.__setattr__(self, "slices", tuple(whole("Chip.slices", size) for size in self.slices))
-        if self.price != self.price and isinstance(self.price, float):
+        if isinstance(self.price, float) and self.price != self.price:
             return  # NaN, the one place where it says something: nobody knows
         finite("Chip.price", self.price)
 

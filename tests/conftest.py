@@ -20,6 +20,8 @@ from tests.paths import ROOT
 _QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=30, **_QUIET)
 settings.register_profile("ci", max_examples=30, derandomize=True, database=None, **_QUIET)
+# `make fuzz`: other inputs each time, and many.
+settings.register_profile("fuzz", max_examples=400, **_QUIET)
 # While mutants are tried a law that fails has said enough: no smaller example is looked for.
 settings.register_profile("mutation", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile(os.environ.get("LAWS") or ("ci" if os.environ.get("CI") else "dev"))

@@ -359,9 +359,10 @@ class _Page:
         """Where vLLM states the size of its pool."""
         sizes = []
         for labels in map(dict, self.found.get("cache_config_info", {})):
-            with suppress(KeyError, ValueError):  # of hybrid models the product is not the size
+            with suppress(KeyError, ValueError, OverflowError):  # of hybrid models the product is not the size
                 size = labels.get("kv_cache_size_tokens")
                 sizes.append(float(size or int(labels["num_gpu_blocks"]) * int(labels["block_size"])))
+        sizes = [size for size in sizes if 0 <= size <= _MOST]
         return sum(sizes) if sizes else None
 
     def replicas(self) -> int:

@@ -25,7 +25,6 @@ LOCKS = {
     "book": "requirements.txt",
     "tests": "tests/requirements.txt",
     "mutation": "tests/strength/mutants/requirements.txt",
-    "fuzz": "tests/strength/fuzz/requirements.txt",
 }
 
 OLDEST, NEWEST = map(int, re.search(r"Python 3\.(\d+) to 3\.(\d+)", README).groups())

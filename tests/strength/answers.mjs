@@ -82,7 +82,7 @@ Object.defineProperty(globalThis, "localStorage", {
   },
 });
 
-const folder = process.argv[2] ?? new URL("../../../scaling/course/widgets", import.meta.url).pathname;
+const folder = process.argv[2] ?? new URL("../../scaling/course/widgets", import.meta.url).pathname;
 const { grade } = await import(`${folder}/grading.js`);
 const { fingerprint, default: widget } = await import(`${folder}/quiz.js`);
 
@@ -148,4 +148,4 @@ function reply([question, answer, how]) {
 }
 
 for await (const line of createInterface({ input: process.stdin }))
-  console.log(JSON.stringify(JSON.parse(line).map(reply)));
+  console.log(JSON.stringify(reply(JSON.parse(line))));
