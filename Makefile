@@ -28,7 +28,7 @@ help:
 	@echo "make notebooks  re-execute the notebooks and store their outputs"
 	@echo "make check      lint, types and layers only"
 	@echo "make bench      time the formulas"
-	@echo "make mutation   break every formula, constant, plot, key and flag once, and demand a red test (an hour)"
+	@echo "make mutation   break every formula, constant and flag once, and demand a red test (an hour)"
 	@echo "make fuzz       a hundred thousand odd inputs"
 	@echo "make lock       write the locks from pyproject.toml (UPGRADE=--upgrade for the newest versions)"
 

@@ -4,14 +4,12 @@ mutmut changes what stands in functions. Here is what it leaves alone: module le
 """
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
-
-Edit = tuple[int, int, str]  # start, end, text in its place
 
 _SWAP: dict[type[ast.AST], tuple[str, str]] = {
     **{ast.Mult: ("*", "/"), ast.Div: ("/", "*"), ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Pow: ("**", "*")},
@@ -48,133 +46,92 @@ class Spot(NamedTuple):
     node: ast.AST
     above: tuple[ast.AST, ...]
 
+    @property
+    def functions(self) -> list[ast.FunctionDef | ast.Lambda]:
+        """The functions that the node stands in."""
+        return [node for node in self.above if isinstance(node, (ast.FunctionDef, ast.Lambda))]
 
-class Source:
-    """A text, its syntax tree, and the places of the nodes in it."""
+    @property
+    def in_mutmut_s_reach(self) -> bool:
+        """Whether mutmut changes this node: it does in functions and methods without a decorator."""
+        outer = next((i for i, node in enumerate(self.above) if isinstance(node, ast.FunctionDef)), None)
+        if outer is None:
+            return False
+        plain = all(ast.unparse(d) in ("staticmethod", "classmethod") for d in self.above[outer].decorator_list)  # type: ignore[attr-defined]
+        return plain and all(isinstance(node, (ast.Module, ast.ClassDef)) for node in self.above[:outer])
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tree = ast.parse(text)
-        lines = text.splitlines(keepends=True)
-        self._lines = [line.encode() for line in lines]
-        self._starts = [0]
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line))
-
-    def _at(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + len(self._lines[line - 1][:column].decode())
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """Start and end of a node; `ast` counts bytes, texts count characters."""
-        assert isinstance(node, (ast.expr, ast.stmt, ast.keyword))
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
-
-    def part(self, node: ast.AST) -> str:
-        """The text of a node."""
-        start, end = self.span(node)
-        return self.text[start:end]
-
-    def spots(self) -> Iterator[Spot]:
-        """Every node but annotations, docstrings and what stands inside f-strings (Python 3.11 misplaces that)."""
-        todo: list[Spot] = [Spot(self.tree, ())]
-        while todo:
-            node, above = todo.pop()
-            yield Spot(node, above)
-            skip = {id(getattr(node, name, None)) for name in ("annotation", "returns")}
-            if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-                continue
-            inner = [child for child in ast.iter_child_nodes(node) if id(child) not in skip]
-            todo += [Spot(child, (*above, node)) for child in reversed(inner)]
-
-    def _between(self, left: ast.AST, right: ast.AST, op: ast.AST) -> Iterator[Edit]:
-        if type(op) in _SWAP:
-            old, new = _SWAP[type(op)]
-            start, end = self.span(left)[1], self.span(right)[0]
-            words = re.escape(old).replace(r"\ ", r"\s+")
-            found = re.search(rf"\b{words}\b" if old[0].isalpha() else words, self.text[start:end])
-            if found:
-                yield start + found.start(), start + found.end(), new
-
-    def edits(self, node: ast.AST, words: str = "") -> Iterator[Edit]:
-        """The changes at one node: operators swapped, numbers moved a little, branches and conditions turned round.
-
-        Of the strings only those that match `words` are changed.
-        """
-        if isinstance(node, ast.BinOp):
-            yield from self._between(node.left, node.right, node.op)
-        elif isinstance(node, ast.BoolOp):
-            for left, right in zip(node.values, node.values[1:], strict=False):
-                yield from self._between(left, right, node.op)
-        elif isinstance(node, ast.Compare):
-            for left, right, op in zip([node.left, *node.comparators], node.comparators, node.ops, strict=False):
-                yield from self._between(left, right, op)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
-            yield (*self.span(node), self.part(node.operand))
-        elif isinstance(node, ast.IfExp):
-            yield (*self.span(node), f"({self.part(node.body)})")
-            yield (*self.span(node), f"({self.part(node.orelse)})")
-        elif isinstance(node, ast.Constant):
-            value = node.value
-            if isinstance(value, bool):
-                yield (*self.span(node), str(not value))
-            elif isinstance(value, int):
-                yield (*self.span(node), str(value + 1))
-            elif isinstance(value, float):
-                yield (*self.span(node), repr(value * 1.01 if value else 1.0))
-            elif isinstance(value, str) and words and re.fullmatch(words, value):
-                yield (*self.span(node), '"XX"')
+    @property
+    def where(self) -> str:
+        """The function or the assignment that the node stands in."""
+        names = [node.name for node in self.above if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+        assigned = [node for node in (*self.above, self.node) if isinstance(node, (ast.Assign, ast.AnnAssign))]
+        if assigned and not any(isinstance(node, ast.FunctionDef) for node in self.above):
+            first = assigned[0]
+            names.append(ast.unparse(first.targets[0] if isinstance(first, ast.Assign) else first.target).strip("()"))
+        return ".".join(names) or "module"
 
 
-def where(spot: Spot) -> str:
-    """The function or the assignment that a node stands in."""
-    names = [n.name for n in spot.above if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
-    if not any(isinstance(n, ast.FunctionDef) for n in spot.above):
-        for node in (*spot.above, spot.node):
-            if isinstance(node, (ast.Assign, ast.AnnAssign)):
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                names.append(ast.unparse(target).strip("()"))
-                break
-    return ".".join(names) or "module"
+def spots(node: ast.AST, above: tuple[ast.AST, ...] = ()) -> Iterator[Spot]:
+    """Every node but annotations, docstrings and what stands inside f-strings (Python 3.11 misplaces that)."""
+    yield Spot(node, above)
+    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return
+    typed = (getattr(node, "annotation", None), getattr(node, "returns", None))
+    for child in ast.iter_child_nodes(node):
+        if child not in typed:
+            yield from spots(child, (*above, node))
 
 
-def lines(before: str, after: str) -> tuple[str, str]:
-    """The lines that differ, each side in one line."""
-    old, new = before.splitlines(), after.splitlines()
-    ops = [op for op in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if op[0] != "equal"]
-    gone = [line.strip() for _, a, b, _, _ in ops for line in old[a:b]]
-    come = [line.strip() for _, _, _, a, b in ops for line in new[a:b]]
-    return " ".join(gone), " ".join(come)
+def edits(text: bytes, node: ast.AST, words: str) -> Iterator[tuple[int, int, str]]:
+    """The changes at one node: operators swapped, numbers moved a little, conditions turned round.
 
+    Each as start, end and the text in its place. Of the strings only those that match `words` are changed.
+    """
+    starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
 
-def made(kind: str, path: str, place: str, source: Source, edit: Edit) -> Mutant:
-    """The mutant that an edit gives."""
-    start, end, new = edit
-    first = source.text.rfind("\n", 0, start) + 1
-    last = (source.text + "\n").find("\n", end)
-    old = [source.text[first:last], source.text[first:start] + new + source.text[end:last]]
-    gone, come = (" ".join(line.strip() for line in part.splitlines()) for part in old)
-    return Mutant(kind, path, place, gone, come, source.text[:start] + new + source.text[end:])
+    def begin(part: ast.expr) -> int:
+        return starts[part.lineno - 1] + part.col_offset
 
+    def end(part: ast.expr) -> int:
+        return starts[(part.end_lineno or 0) - 1] + (part.end_col_offset or 0)
 
-def in_mutmut_s_reach(spot: Spot) -> bool:
-    """Whether mutmut changes this node: it does in functions and methods without a decorator."""
-    for i, node in enumerate(spot.above):
-        if isinstance(node, ast.FunctionDef):
-            plain = {"staticmethod", "classmethod"} >= {ast.unparse(d) for d in node.decorator_list}
-            return plain and all(isinstance(n, (ast.Module, ast.ClassDef)) for n in spot.above[:i])
-    return False
+    def between(parts: list[ast.expr], ops: list[ast.AST]) -> Iterator[tuple[int, int, str]]:
+        for left, right, op in zip(parts, parts[1:], ops, strict=False):
+            old, new = _SWAP.get(type(op), ("", ""))
+            pattern = rf"\b{old}\b".replace(" ", r"\s+") if old.isascii() and old[:1].isalpha() else re.escape(old)
+            found = re.search(pattern.encode(), text[end(left) : begin(right)])
+            if old and found:
+                yield end(left) + found.start(), end(left) + found.end(), new
 
-
-def in_no_function(spot: Spot) -> bool:
-    """Whether a node belongs to the module itself, or to the fields of a class."""
-    return not any(isinstance(node, (ast.FunctionDef, ast.Lambda)) for node in spot.above)
+    match node:
+        case ast.BinOp():
+            yield from between([node.left, node.right], [node.op])
+        case ast.BoolOp():
+            yield from between(node.values, [node.op] * len(node.values))
+        case ast.Compare():
+            yield from between([node.left, *node.comparators], list(node.ops))
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            yield begin(node), end(node), text[begin(node.operand) : end(node.operand)].decode()
+        case ast.IfExp():
+            for branch in (node.body, node.orelse):
+                yield begin(node), end(node), f"({text[begin(branch) : end(branch)].decode()})"
+        case ast.Constant(value=bool(value)):
+            yield begin(node), end(node), str(not value)
+        case ast.Constant(value=int(value)):
+            yield begin(node), end(node), str(value + 1)
+        case ast.Constant(value=float(value)):
+            yield begin(node), end(node), repr(value * 1.01 if value else 1.0)
+        case ast.Constant(value=str(value)) if words and re.fullmatch(words, value):
+            yield begin(node), end(node), '"XX"'
 
 
 def of_module(kind: str, root: Path, path: str, wanted: Callable[[Spot], bool], words: str = "") -> Iterator[Mutant]:
     """Every change of a module at the nodes that are `wanted`; of its strings those that match `words`."""
-    source = Source((root / path).read_text(encoding="utf-8"))
-    for spot in source.spots():
-        if wanted(spot):
-            for edit in source.edits(spot.node, words):
-                yield made(kind, path, where(spot), source, edit)
+    text = (root / path).read_bytes()
+    for spot in spots(ast.parse(text)):
+        for start, end, new in edits(text, spot.node, words) if wanted(spot) else ():
+            changed = text[:start] + new.encode() + text[end:]
+            first, last = text.rfind(b"\n", 0, start) + 1, len(text) - (text + b"\n").find(b"\n", end)
+            sides = (part[first : len(part) - last].decode().splitlines() for part in (text, changed))
+            gone, come = (" ".join(map(str.strip, lines)) for lines in sides)
+            yield Mutant(kind, path, spot.where, gone, come, changed.decode())
