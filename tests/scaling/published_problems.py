@@ -9,7 +9,7 @@ from scaling.chips import H100_TEXT, TPU_V5E_TEXT
 from scaling.deployment import Deployment, Efficiency
 from scaling.models import LLAMA3_8B, LLAMA3_405B
 from scaling.units import us
-from tests.scaling.evaluators import DTYPE, Inputs, chip_of, covers, deployment_of, model_of
+from tests.scaling.evaluators import DTYPE, EVALUATORS, Inputs, chip_of, covers, deployment_of, model_of
 
 # Q1 -----------------------------------------------------------------------------------------------------------------
 
@@ -27,26 +27,11 @@ def flops_per_token(i: Inputs, name: list[str]) -> float:
 # Q2 -----------------------------------------------------------------------------------------------------------------
 
 
-@covers("q2a.param_bytes")
-def weights(i: Inputs, name: list[str]) -> float:
-    return memory.weight_bytes(deployment_of(i))
-
-
 @covers("q2b.kv_per_token")
 def kv_per_token(i: Inputs, name: list[str]) -> float:
     dtype = DTYPE[i["bytes"]]
     assert model_of(i).kv_bytes_per_token(dtype) == LLAMA3_8B.kv_bytes_per_token(dtype)
     return model_of(i).kv_bytes_per_token(dtype)
-
-
-@covers("q2c.residual_bytes")
-def residual(i: Inputs, name: list[str]) -> float:
-    return memory.activation_bytes(model_of(i), i["B"], activations=DTYPE[i["bytes"]]).residual
-
-
-@covers("q2c.mlp_hidden_bytes")
-def mlp_hidden(i: Inputs, name: list[str]) -> float:
-    return memory.activation_bytes(model_of(i), i["B"], activations=DTYPE[i["bytes"]]).mlp
 
 
 @covers("q2d.total_bytes")
@@ -63,47 +48,12 @@ def filled(i: Inputs) -> Deployment:
     return deployment_of({"params": i.get("total", i.get("params")), "bytes_per_param": 1, "hbm_bytes": i["hbm_bytes"]})
 
 
-@covers("q2d.chips_unrounded")
-def chips_unrounded(i: Inputs, name: list[str]) -> float:
-    return memory.weight_bytes(filled(i)) / filled(i).memory
-
-
 # Q3 -----------------------------------------------------------------------------------------------------------------
-
-
-@covers("q3.weights_only.min_chips")
-def fewest_by_capacity(i: Inputs, name: list[str]) -> float:
-    return next(n for n in itertools.count(1) if memory.fits(replace(filled(i), chips=n), 0, 0))
-
-
-@covers("q3.weights_only.slice")
-def smallest_slice(i: Inputs, name: list[str]) -> float:
-    return memory.min_chips(replace(filled(i), model=replace(LLAMA3_405B, nominal_params=i["params"])), 0, 0)
-
-
-@covers("q3a.floor.n[0-9]*")
-def floor(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), 1, 0).total
 
 
 @covers("q3b.*.max_batch")
 def batch_under_limit(i: Inputs, name: list[str]) -> float:
     return throughput.largest_batch(deployment_of(i), i["S"], max_step=i["limit_s"])
-
-
-@covers("q3b.*.memory_batch")
-def batch_by_memory(i: Inputs, name: list[str]) -> float:
-    return memory.max_batch(deployment_of(i), i["S"])
-
-
-@covers("q3b.*.step")
-def step_under_limit(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), batch_under_limit(i, name), i["S"]).total
-
-
-@covers("q3b.*.tok_s_chip")
-def rate_under_limit(i: Inputs, name: list[str]) -> float:
-    return throughput.tokens_per_second_per_chip(deployment_of(i), batch_under_limit(i, name), i["S"])
 
 
 @covers("q3b.ici_per_seq.wrap")
@@ -143,11 +93,6 @@ def batch_per_replica(i: Inputs, name: list[str]) -> float:
     return throughput.largest_batch(deployment_of(i), i["S"], max_step=i.get("limit_s", math.inf))
 
 
-@covers("q4.*.step")
-def step_of_replica(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), batch_per_replica(i, name), i["S"]).total
-
-
 @covers("q4.*.qps_per_replica")
 def queries_of_replica(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
@@ -163,11 +108,6 @@ def replicas(i: Inputs, name: list[str]) -> float:
 @covers("q4.h100.tp[0-9].chips", "q4.sens.*.chips", "q4.slo*.chips")
 def chips(i: Inputs, name: list[str]) -> float:
     return replicas(i, name) * i["n"]
-
-
-@covers("q4.*.usd_per_hour")
-def dollars(i: Inputs, name: list[str]) -> float:
-    return throughput.cost_per_hour(chip_of(i | {"usd_per_hour": i["usd"]}), chips(i, name))
 
 
 @covers("q4.prefill.h100")
@@ -189,3 +129,36 @@ def queries_by_full_memory(i: Inputs, name: list[str]) -> float:
     )
     assert math.isclose(latency.decode_step(d, i["B"], 0).total, i["step"])
     return throughput.queries_per_second_per_chip(d, i["B"], 0, i["decode_len"])
+
+
+# Those of one expression ---------------------------------------------------------------------------------------------
+
+EVALUATORS |= {
+    # Q2
+    "q2a.param_bytes": lambda i, _: memory.weight_bytes(deployment_of(i)),
+    "q2c.residual_bytes": lambda i, _: (
+        memory.activation_bytes(model_of(i), i["B"], activations=DTYPE[i["bytes"]]).residual
+    ),
+    "q2c.mlp_hidden_bytes": lambda i, _: (
+        memory.activation_bytes(model_of(i), i["B"], activations=DTYPE[i["bytes"]]).mlp
+    ),
+    "q2d.chips_unrounded": lambda i, _: memory.weight_bytes(filled(i)) / filled(i).memory,
+    # Q3
+    "q3.weights_only.min_chips": lambda i, _: next(
+        n for n in itertools.count(1) if memory.fits(replace(filled(i), chips=n), 0, 0)
+    ),
+    "q3.weights_only.slice": lambda i, _: memory.min_chips(
+        replace(filled(i), model=replace(LLAMA3_405B, nominal_params=i["params"])), 0, 0
+    ),
+    "q3a.floor.n[0-9]*": lambda i, _: latency.decode_step(deployment_of(i), 1, 0).total,
+    "q3b.*.memory_batch": lambda i, _: memory.max_batch(deployment_of(i), i["S"]),
+    "q3b.*.step": lambda i, name: latency.decode_step(deployment_of(i), batch_under_limit(i, name), i["S"]).total,
+    "q3b.*.tok_s_chip": lambda i, name: throughput.tokens_per_second_per_chip(
+        deployment_of(i), batch_under_limit(i, name), i["S"]
+    ),
+    # Q4
+    "q4.*.step": lambda i, name: latency.decode_step(deployment_of(i), batch_per_replica(i, name), i["S"]).total,
+    "q4.*.usd_per_hour": lambda i, name: throughput.cost_per_hour(
+        chip_of(i | {"usd_per_hour": i["usd"]}), chips(i, name)
+    ),
+}

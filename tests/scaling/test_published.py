@@ -21,6 +21,7 @@ from tests.paths import DATA
 from tests.scaling import published_problems  # noqa: F401  registers the evaluators of section 12.10
 from tests.scaling.evaluators import (
     DTYPE,
+    EVALUATORS,
     MODELS,
     Inputs,
     chip_of,
@@ -55,43 +56,13 @@ def parameters(i: Inputs, name: list[str]) -> float:
     return getattr(model_of(i), count)
 
 
-@covers("arch.*.mlp_share")
-def mlp_share(i: Inputs, name: list[str]) -> float:
-    return model_of(i).mlp_params / model_of(i).params
-
-
 @covers("arch.*.params.exact_over_nominal")
 def exact_over_nominal(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
     return memory.weight_bytes(replace(d, params="exact")) / memory.weight_bytes(d)
 
 
-@covers("arch.*.gqa_group")
-def gqa_group(i: Inputs, name: list[str]) -> float:
-    return roofline.attention_intensity(model_of(i), "bf16")  # 2 FLOP x heads per KV head over 2 bytes
-
-
 # 12.1 ---------------------------------------------------------------------------------------------------------------
-
-
-@covers("hw.*.flops_per_usd")
-def flops_per_usd(i: Inputs, name: list[str]) -> float:
-    return roofline.flops_per_dollar(chip_of(i))
-
-
-@covers("hw.*.hbm_bytes_per_usd")
-def bytes_per_usd(i: Inputs, name: list[str]) -> float:
-    return roofline.bandwidth_per_dollar(chip_of(i))
-
-
-@covers("hw.*.flops_rate_per_usd_hour")
-def rate_per_usd_hour(i: Inputs, name: list[str]) -> float:
-    return roofline.flops_per_dollar(chip_of(i)) / hour
-
-
-@covers("hw.*.hbm_gb_per_usd_hour")
-def capacity_per_usd_hour(i: Inputs, name: list[str]) -> float:
-    return roofline.memory_per_dollar_hour(chip_of(i)) / GB
 
 
 @covers("hw.*.breakeven_price.*")
@@ -130,11 +101,6 @@ def cache(i: Inputs, name: list[str]) -> float:
     return memory.cache_bytes(deployment_of(i), i.get("B", 1), i["S"])
 
 
-@covers("kv.*.per_seq.*.gib")
-def cache_gib(i: Inputs, name: list[str]) -> float:
-    return cache(i, name) / GiB
-
-
 @covers("fit.*.bf16.total_bytes", "fit.*.int8.total_bytes", "fit.*.int4.total_bytes")
 def total_bytes(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
@@ -144,11 +110,6 @@ def total_bytes(i: Inputs, name: list[str]) -> float:
 def filled(i: Inputs, chips: int = 1) -> Deployment:
     """Weights that fill the entry's total to the byte, and no cache."""
     return deployment_of({"params": i["total"], "bytes_per_param": 1, "hbm_bytes": i["hbm_bytes"], "n": chips})
-
-
-@covers("fit.*.min_gpus")
-def fewest_by_capacity(i: Inputs, name: list[str]) -> float:
-    return next(n for n in itertools.count(1) if memory.fits(filled(i, n), 0, 0))
 
 
 @covers("fit.*.min_gpus_pow2", "fit.*.min_slice")
@@ -161,11 +122,6 @@ def fewest_allowed(i: Inputs, name: list[str]) -> float:
 def chips_unrounded(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
     return memory.weight_bytes(d) / d.memory
-
-
-@covers("fit.*.headroom_bytes")
-def headroom(i: Inputs, name: list[str]) -> float:
-    return memory.cache_budget(filled(i, i["n"]))
 
 
 def group_quantised(i: Inputs, **changes: Any) -> Deployment:
@@ -181,11 +137,6 @@ def group_quantised_total(i: Inputs, name: list[str]) -> float:
     return memory.weight_bytes(d) + memory.cache_bytes(d, i["B"], i["S"])
 
 
-@covers("fit.*.int4_g128.max_batch_90pct")
-def group_quantised_batch(i: Inputs, name: list[str]) -> float:
-    return memory.max_batch(group_quantised(i, usable=i["frac"]), i["S"])
-
-
 @covers("budget.8h100.bf16.*")
 def sequences_in_budget(i: Inputs, name: list[str]) -> float:
     """Eight H100 of which so much is usable that the entry's budget is left beside 140 GB of weights."""
@@ -198,16 +149,6 @@ def sequences_in_budget(i: Inputs, name: list[str]) -> float:
 # 12.3 ---------------------------------------------------------------------------------------------------------------
 
 
-@covers("prefill.70b.*")
-def prefill(i: Inputs, name: list[str]) -> float:
-    return latency.prefill_time(deployment_of(i), i["T"], mfu=i["mfu"])
-
-
-@covers("decode_floor.*.tok_s")
-def one_stream(i: Inputs, name: list[str]) -> float:
-    return throughput.tokens_per_second(deployment_of(i), 1, 0)
-
-
 @covers("decode_floor.*.matmul_only")
 def floor_streamed(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i, params="streamed")
@@ -215,45 +156,10 @@ def floor_streamed(i: Inputs, name: list[str]) -> float:
     return latency.decode_step(d, 1, 0).weights
 
 
-@covers("decode_floor.*.bf16", "decode_floor.*.int8", "decode_floor.*.int4")
-def floor(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), 1, 0).total
-
-
-@covers("decode.*.t_kv", "break.*.b[0-9]*.t_kv", "break.*.t_kv_per_seq.*")
-def t_kv(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), i.get("B", 1), i["S"]).cache
-
-
-@covers("decode.*.t_param", "break.*.t_param", "break.*.t_param.*")
-def t_param(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), i.get("B", 1), i.get("S", 0)).weights
-
-
-@covers("decode.*.t_flops", "break.*.t_flops", "break.*.t_flops_per_seq")
-def t_flops(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), i.get("B", 1), i["S"]).compute
-
-
-@covers("decode.*.step", "break.*.step", "longctx.*.step_at_max.*", "popquiz.*")
-def step(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i), i["B"], i["S"]).total
-
-
-@covers("attn.*.decode_flops_per_token.*")
-def attention_flops(i: Inputs, name: list[str]) -> float:
-    return roofline.attention_flops(replace(LLAMA3_70B, layers=i["L"], q_heads=i["N"], head_dim=i["H"]), i["S"])
-
-
 @covers("attn.*.prefill_flops_share.*")
 def attention_share(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i, model=replace(model_of(i), q_heads=i["N"]))
     return latency.prefill_time(d, i["T"], attention=True) / latency.prefill_time(d, i["T"]) - 1
-
-
-@covers("attn.*.decode_intensity.*")
-def attention_intensity(i: Inputs, name: list[str]) -> float:
-    return roofline.attention_intensity(model_of(i), DTYPE[i["bytes"]])
 
 
 # 12.4 ---------------------------------------------------------------------------------------------------------------
@@ -266,49 +172,9 @@ def critical_batch(i: Inputs, name: list[str]) -> float:
     return roofline.critical_batch(chip, DTYPE[i["bytes_per_param"]], compute)
 
 
-@covers("bcrit.*.with_activations.*")
-def critical_batch_with_activations(i: Inputs, name: list[str]) -> float:
-    return roofline.critical_batch(chip_of(i), matmul=(i["D"], i["F"]))
-
-
-@covers("v5e.*.free_bytes")
-def free_bytes(i: Inputs, name: list[str]) -> float:
-    return memory.cache_budget(deployment_of(i))
-
-
-@covers("v5e.*.max_batch", "break.*.max_batch.*", "longctx.*.max_batch.*", "h100.max_batch.*")
-def max_batch(i: Inputs, name: list[str]) -> float:
-    return memory.max_batch(deployment_of(i), i["S"])
-
-
 def at_max(i: Inputs) -> tuple[Deployment, float, float]:
     d = deployment_of(i)
     return d, i.get("B") or memory.max_batch(d, i["S"]), i["S"]
-
-
-@covers("v5e.*.step")
-def step_at_max(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(*at_max(i)).total
-
-
-@covers("v5e.*.mfu")
-def mfu_at_max(i: Inputs, name: list[str]) -> float:
-    return throughput.mfu(*at_max(i))
-
-
-@covers("v5e.*.tok_s_chip", "break.*.tok_s_chip", "longctx.*.tok_s_chip_at_max.*")
-def tokens_per_chip(i: Inputs, name: list[str]) -> float:
-    return throughput.tokens_per_second_per_chip(*at_max(i))
-
-
-@covers("v5e.*.qps_per_chip.roofline")
-def queries_per_chip(i: Inputs, name: list[str]) -> float:
-    return throughput.queries_per_second_per_chip(*at_max(i), i["decode_len"])
-
-
-@covers("v5e.*.qps_per_chip.19ms")
-def queries_per_chip_fixed_step(i: Inputs, name: list[str]) -> float:
-    return disaggregation.eviction_rate(i["B"], 0, i["decode_len"]).sequences / i["step"] / i["n"]
 
 
 @covers("*.fill_hbm_time", "*.fill_hbm_time.bw*")
@@ -328,11 +194,6 @@ def plateau(i: Inputs, name: list[str]) -> float:
     return throughput.plateau(deployment_of(i), i["S"])
 
 
-@covers("plateau_share.*")
-def plateau_share(i: Inputs, name: list[str]) -> float:
-    return plateau(i, name) / ceiling(i, name)
-
-
 # 12.5 ---------------------------------------------------------------------------------------------------------------
 
 
@@ -347,25 +208,10 @@ def cost_cut(i: Inputs, batch: float) -> float:
     return throughput.cost_per_million_tokens(d, 1, i["S"]) / throughput.cost_per_million_tokens(d, batch, i["S"])
 
 
-@covers("tradeoff.*.cost_cut_at_2x")
-def cost_cut_at_twice_the_step(i: Inputs, name: list[str]) -> float:
-    return cost_cut(i, batch_at_twice_the_step(i, name))
-
-
 @covers("tradeoff.*.cost_cut_max")
 def largest_cost_cut(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
     return throughput.plateau(d, i["S"]) / throughput.tokens_per_second(d, 1, i["S"])
-
-
-@covers("tradeoff.*.max_context_for_100x")
-def longest_context_for_100x(i: Inputs, name: list[str]) -> float:
-    return crossing(lambda context: largest_cost_cut(i | {"S": context}, name) - 100, 1, 1e5)
-
-
-@covers("kv_gt_flops.context.*")
-def context_where_cache_exceeds_compute(i: Inputs, name: list[str]) -> float:
-    return throughput.cache_over_compute_context(deployment_of(i))
 
 
 @covers("kv_gt_param.batch.*")
@@ -386,11 +232,6 @@ def linked(i: Inputs) -> Chip:
     return replace(chip_of(i), link_bandwidth=rate)
 
 
-@covers("tp.*.alpha")
-def flops_per_link_byte(i: Inputs, name: list[str]) -> float:
-    return 1000 / sharding.tp_limit(linked(i), 1000, axes=1, wrap=True)
-
-
 @covers("tp.*.beta")
 def memory_bytes_per_link_byte(i: Inputs, name: list[str]) -> float:
     return 1000 / sharding.tp_limit(linked(i), 1000, batch=1, axes=1, wrap="w_ici" in i)
@@ -403,21 +244,6 @@ def memory_bound_limit_torus(i: Inputs, name: list[str]) -> float:
         i["beta"]
     )
     return sharding.tp_limit(TPU_V5E_TEXT, i["F"], batch=i["B"], axes=i["axes"], wrap=True, **dtypes)
-
-
-@covers("tp.h100.memory_limit.*", "tp.h100.limit.*")
-def limit_switch(i: Inputs, name: list[str]) -> float:
-    return sharding.tp_limit(replace(linked(i), link_axes=1), i["F"], batch=i.get("B"))
-
-
-@covers("tp.v5e*.limit.*", "tp.v5e.compute_limit.*")
-def compute_bound_limit_torus(i: Inputs, name: list[str]) -> float:
-    return sharding.tp_limit(linked(i), i["F"], axes=i["axes"], wrap=True)
-
-
-@covers("tp.*.t_ici.*")
-def t_ici(i: Inputs, name: list[str]) -> float:
-    return sharding.matmul_collective_time(linked(i), i["B"], i["D"], axes=i["axes"], wrap=True)
 
 
 @covers("tp.*.t_hbm")
@@ -442,26 +268,6 @@ def max_batch_with_copies(i: Inputs, name: list[str]) -> float:
 # 12.7 ---------------------------------------------------------------------------------------------------------------
 
 
-@covers("prefill_over_step.*")
-def prefill_over_step(i: Inputs, name: list[str]) -> float:
-    return disaggregation.prefill_decode_ratio(i["prefill"], i["step"], 1, 1)
-
-
-@covers("evict.seqs_per_step")
-def evicted(i: Inputs, name: list[str]) -> float:
-    return disaggregation.eviction_rate(i["B"], 0, i["G"]).sequences
-
-
-@covers("evict.steps_per_completion")
-def steps_between(i: Inputs, name: list[str]) -> float:
-    return 1 / disaggregation.eviction_rate(i["B"], 0, i["G"]).sequences
-
-
-@covers("disagg.ratio.*")
-def servers_per_server(i: Inputs, name: list[str]) -> float:
-    return disaggregation.prefill_decode_ratio(i["t_prefill"], i["t_step"], i["B"], i["decode_len"])
-
-
 @covers("disagg.kv_transfer.bf16_8192.*")
 def transfer(i: Inputs, name: list[str]) -> float:
     assert memory.cache_bytes(deployment_of({}), 1, 8192) == i["kv_bytes"]
@@ -482,26 +288,6 @@ def shortest_step(i: Inputs, name: list[str]) -> float:
     return latency.decode_step(d, 1, context).total / ms
 
 
-@covers("code.*.latency_at_max")
-def longest_step(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(*run_of(i)).total / ms
-
-
-@covers("code.*.throughput_at_max")
-def throughput_of_the_largest(i: Inputs, name: list[str]) -> float:
-    return throughput.tokens_per_second_per_chip(*run_of(i))
-
-
-@covers("code.*.max_batch")
-def largest(i: Inputs, name: list[str]) -> float:
-    return run_of(i)[1]
-
-
-@covers("code.best_batch.*")
-def best(i: Inputs, name: list[str]) -> float:
-    return throughput.best_batch(deployment_of(i, chip=replace(chip_of(i), memory=640 * GB)), 8192)
-
-
 @covers("code.latency_at_best.*")
 def step_of_the_best(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i)
@@ -512,25 +298,10 @@ def step_of_the_best(i: Inputs, name: list[str]) -> float:
 # 12.9 ---------------------------------------------------------------------------------------------------------------
 
 
-@covers("radix.prefix_bytes", "serve.*.256_requests.*")
-def cache_of_requests(i: Inputs, name: list[str]) -> float:
-    return memory.cache_bytes(deployment_of(i), i.get("B", 1), i.get("S", i.get("tokens")))
-
-
 @covers("radix.saved_100", "radix.saved_100.bf16")
 def saved_by_sharing(i: Inputs, name: list[str]) -> float:
     kv = "bf16" if name[-1] == "bf16" else "int8"
     return prefix.saved_bytes(LLAMA3_70B, i["prefix_bytes"] / LLAMA3_70B.kv_bytes_per_token(kv), i["requests"], kv=kv)
-
-
-@covers("tp4.8b.bytes_per_gpu")
-def weights_of_one_chip(i: Inputs, name: list[str]) -> float:
-    return memory.weight_bytes(deployment_of(i)) / i["tp"]
-
-
-@covers("tp4.8b.decode_floor")
-def floor_of_four(i: Inputs, name: list[str]) -> float:
-    return latency.decode_step(deployment_of(i, chips=i["tp"]), 1, 0).total
 
 
 @covers("serve.*.kv_budget.*")
@@ -538,6 +309,109 @@ def budget_at_a_share(i: Inputs, name: list[str]) -> float:
     d = deployment_of(i | {"params": i["weights"], "bytes_per_param": 1}, usable=i["frac"])
     assert name[1] == "fp8_tp4" and d.weights == "int8"  # as large as fp8
     return memory.cache_budget(d)
+
+
+# Those of one expression ---------------------------------------------------------------------------------------------
+
+EVALUATORS |= {
+    # arch
+    "arch.*.mlp_share": lambda i, _: model_of(i).mlp_params / model_of(i).params,
+    # 2 FLOP x heads per KV head over 2 bytes
+    "arch.*.gqa_group": lambda i, _: roofline.attention_intensity(model_of(i), "bf16"),
+    # 12.1
+    "hw.*.flops_per_usd": lambda i, _: roofline.flops_per_dollar(chip_of(i)),
+    "hw.*.hbm_bytes_per_usd": lambda i, _: roofline.bandwidth_per_dollar(chip_of(i)),
+    "hw.*.flops_rate_per_usd_hour": lambda i, _: roofline.flops_per_dollar(chip_of(i)) / hour,
+    "hw.*.hbm_gb_per_usd_hour": lambda i, _: roofline.memory_per_dollar_hour(chip_of(i)) / GB,
+    # 12.2
+    "kv.*.per_seq.*.gib": lambda i, name: cache(i, name) / GiB,
+    "fit.*.min_gpus": lambda i, _: next(n for n in itertools.count(1) if memory.fits(filled(i, n), 0, 0)),
+    "fit.*.headroom_bytes": lambda i, _: memory.cache_budget(filled(i, i["n"])),
+    "fit.*.int4_g128.max_batch_90pct": lambda i, _: memory.max_batch(group_quantised(i, usable=i["frac"]), i["S"]),
+    # 12.3
+    "prefill.70b.*": lambda i, _: latency.prefill_time(deployment_of(i), i["T"], mfu=i["mfu"]),
+    "decode_floor.*.tok_s": lambda i, _: throughput.tokens_per_second(deployment_of(i), 1, 0),
+    **dict.fromkeys(
+        ("decode_floor.*.bf16", "decode_floor.*.int8", "decode_floor.*.int4"),
+        lambda i, _: latency.decode_step(deployment_of(i), 1, 0).total,
+    ),
+    **dict.fromkeys(
+        ("decode.*.t_kv", "break.*.b[0-9]*.t_kv", "break.*.t_kv_per_seq.*"),
+        lambda i, _: latency.decode_step(deployment_of(i), i.get("B", 1), i["S"]).cache,
+    ),
+    **dict.fromkeys(
+        ("decode.*.t_param", "break.*.t_param", "break.*.t_param.*"),
+        lambda i, _: latency.decode_step(deployment_of(i), i.get("B", 1), i.get("S", 0)).weights,
+    ),
+    **dict.fromkeys(
+        ("decode.*.t_flops", "break.*.t_flops", "break.*.t_flops_per_seq"),
+        lambda i, _: latency.decode_step(deployment_of(i), i.get("B", 1), i["S"]).compute,
+    ),
+    **dict.fromkeys(
+        ("decode.*.step", "break.*.step", "longctx.*.step_at_max.*", "popquiz.*"),
+        lambda i, _: latency.decode_step(deployment_of(i), i["B"], i["S"]).total,
+    ),
+    "attn.*.decode_flops_per_token.*": lambda i, _: roofline.attention_flops(
+        replace(LLAMA3_70B, layers=i["L"], q_heads=i["N"], head_dim=i["H"]), i["S"]
+    ),
+    "attn.*.decode_intensity.*": lambda i, _: roofline.attention_intensity(model_of(i), DTYPE[i["bytes"]]),
+    # 12.4
+    "bcrit.*.with_activations.*": lambda i, _: roofline.critical_batch(chip_of(i), matmul=(i["D"], i["F"])),
+    "v5e.*.free_bytes": lambda i, _: memory.cache_budget(deployment_of(i)),
+    **dict.fromkeys(
+        ("v5e.*.max_batch", "break.*.max_batch.*", "longctx.*.max_batch.*", "h100.max_batch.*"),
+        lambda i, _: memory.max_batch(deployment_of(i), i["S"]),
+    ),
+    "v5e.*.step": lambda i, _: latency.decode_step(*at_max(i)).total,
+    "v5e.*.mfu": lambda i, _: throughput.mfu(*at_max(i)),
+    **dict.fromkeys(
+        ("v5e.*.tok_s_chip", "break.*.tok_s_chip", "longctx.*.tok_s_chip_at_max.*"),
+        lambda i, _: throughput.tokens_per_second_per_chip(*at_max(i)),
+    ),
+    "v5e.*.qps_per_chip.roofline": lambda i, _: throughput.queries_per_second_per_chip(*at_max(i), i["decode_len"]),
+    "v5e.*.qps_per_chip.19ms": lambda i, _: (
+        disaggregation.eviction_rate(i["B"], 0, i["decode_len"]).sequences / i["step"] / i["n"]
+    ),
+    "plateau_share.*": lambda i, name: plateau(i, name) / ceiling(i, name),
+    # 12.5
+    "tradeoff.*.cost_cut_at_2x": lambda i, name: cost_cut(i, batch_at_twice_the_step(i, name)),
+    "tradeoff.*.max_context_for_100x": lambda i, name: crossing(
+        lambda context: largest_cost_cut(i | {"S": context}, name) - 100, 1, 1e5
+    ),
+    "kv_gt_flops.context.*": lambda i, _: throughput.cache_over_compute_context(deployment_of(i)),
+    # 12.6
+    "tp.*.alpha": lambda i, _: 1000 / sharding.tp_limit(linked(i), 1000, axes=1, wrap=True),
+    **dict.fromkeys(
+        ("tp.h100.memory_limit.*", "tp.h100.limit.*"),
+        lambda i, _: sharding.tp_limit(replace(linked(i), link_axes=1), i["F"], batch=i.get("B")),
+    ),
+    **dict.fromkeys(
+        ("tp.v5e*.limit.*", "tp.v5e.compute_limit.*"),
+        lambda i, _: sharding.tp_limit(linked(i), i["F"], axes=i["axes"], wrap=True),
+    ),
+    "tp.*.t_ici.*": lambda i, _: sharding.matmul_collective_time(linked(i), i["B"], i["D"], axes=i["axes"], wrap=True),
+    # 12.7
+    "prefill_over_step.*": lambda i, _: disaggregation.prefill_decode_ratio(i["prefill"], i["step"], 1, 1),
+    "evict.seqs_per_step": lambda i, _: disaggregation.eviction_rate(i["B"], 0, i["G"]).sequences,
+    "evict.steps_per_completion": lambda i, _: 1 / disaggregation.eviction_rate(i["B"], 0, i["G"]).sequences,
+    "disagg.ratio.*": lambda i, _: disaggregation.prefill_decode_ratio(
+        i["t_prefill"], i["t_step"], i["B"], i["decode_len"]
+    ),
+    # 12.8
+    "code.*.latency_at_max": lambda i, _: latency.decode_step(*run_of(i)).total / ms,
+    "code.*.throughput_at_max": lambda i, _: throughput.tokens_per_second_per_chip(*run_of(i)),
+    "code.*.max_batch": lambda i, _: run_of(i)[1],
+    "code.best_batch.*": lambda i, _: throughput.best_batch(
+        deployment_of(i, chip=replace(chip_of(i), memory=640 * GB)), 8192
+    ),
+    # 12.9
+    **dict.fromkeys(
+        ("radix.prefix_bytes", "serve.*.256_requests.*"),
+        lambda i, _: memory.cache_bytes(deployment_of(i), i.get("B", 1), i.get("S", i.get("tokens"))),
+    ),
+    "tp4.8b.bytes_per_gpu": lambda i, _: memory.weight_bytes(deployment_of(i)) / i["tp"],
+    "tp4.8b.decode_floor": lambda i, _: latency.decode_step(deployment_of(i, chips=i["tp"]), 1, 0).total,
+}
 
 
 # The tests ----------------------------------------------------------------------------------------------------------
