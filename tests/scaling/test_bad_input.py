@@ -210,12 +210,6 @@ CONFIG: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("key", ["num_local_experts", "num_experts", "n_routed_experts", "kv_lora_rank"])
-def test_a_model_of_another_kind_is_refused(key: str) -> None:
-    sentence(lambda: from_hf_config(CONFIG | {key: 8}), "must be of a dense model", repr(key))
-    assert from_hf_config(CONFIG | {key: None}).params == LLAMA3_70B.params
-
-
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -229,7 +223,7 @@ def test_a_config_with_nonsense(entry: dict[str, Any], said: str) -> None:
     sentence(lambda: from_hf_config(CONFIG | entry), said)
 
 
-@pytest.mark.parametrize("bad", [None, 70, b"70b", ["config.json"]])
+@pytest.mark.parametrize("bad", [None, 70, 1.5, b"70b", ["config.json"]])
 def test_a_config_is_a_mapping_or_a_path(bad: Any) -> None:
     sentence(lambda: from_hf_config(bad), f"config must be a mapping or the path of a config.json, not {bad!r}.")
 
@@ -244,15 +238,6 @@ def test_a_path_that_no_file_can_have() -> None:
 @pytest.mark.parametrize(("said", "name"), [("a\n\x1bmodel", "a model"), (5, "model"), ("m" * 200, "m" * 97 + "...")])
 def test_the_name_in_a_config_becomes_one_line(said: Any, name: str) -> None:
     assert from_hf_config(CONFIG | {"_name_or_path": said}).name == name
-
-
-@pytest.mark.parametrize("text", ['{"hidden_size": ' + "9" * 6000 + "}", "[" * 100_000])
-def test_a_file_that_no_parser_takes(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="is not a JSON file") as error:
-        from_hf_config(path)
-    assert str(path) in str(error.value)
 
 
 def test_a_byte_order_mark_and_odd_names_are_fine(tmp_path: Path) -> None:
