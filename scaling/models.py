@@ -195,7 +195,8 @@ LLAMA3_405B = _llama3(
     q_heads=128,
     checkpoints={
         "bf16": "meta-llama/Llama-3.1-405B-Instruct",
-        "fp8": "meta-llama/Llama-3.1-405B-Instruct-FP8",
+        # Meta's own is in the format of FBGEMM, which engines have given up.
+        "fp8": "RedHatAI/Meta-Llama-3.1-405B-Instruct-FP8",
         "int4": "hugging-quants/Meta-Llama-3.1-405B-Instruct-AWQ-INT4",
     },
 )

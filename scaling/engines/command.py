@@ -11,18 +11,8 @@ from typing import Any, NamedTuple
 from scaling._checks import positive, shown, whole
 from scaling.deployment import Deployment
 from scaling.engines.pool import weights_on_chip
-from scaling.engines.rules import (
-    Engine,
-    Start,
-    as_run,
-    checkpoint_of,
-    copies,
-    gb,
-    in_ms,
-    model_dtype,
-    no_flag,
-    plain_text,
-)
+from scaling.engines.rules import Engine, Start, as_run, checkpoint_of, copies, model_dtype
+from scaling.engines.words import gb, in_ms, no_flag, plain_text
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import weight_bytes
 from scaling.throughput import batch_at_step, full_batch
@@ -286,7 +276,7 @@ def _dtypes(engine: Engine, start: Start) -> list[Flag]:
 
 def memory_share(engine: Engine, share: float, start: Start) -> Flag:
     """The share of the free memory that weights and pool may fill."""
-    weights = gb(weights_on_chip(start.d, wide=start.checkpoint.wide))
+    weights = gb(weights_on_chip(start.d))
     why = f"of the memory free before loading, for weights and cache: {weights} and {gb(start.pool.budget)} on each GPU"
     return Flag(engine.memory, f"{share:g}", f"{why}, the rest is for activations and CUDA graphs")
 
@@ -316,10 +306,10 @@ def _notes(engine: Engine, start: Start, host: str | None) -> list[str]:
     """What a reader of the numbers should know although no flag says it."""
     d, notes = start.d, []
     if start.checkpoint.stored and d.weights == "fp8":
-        mixed = ", its attention and a few layers" if start.checkpoint.wide else ""
-        notes.append(
-            f"the checkpoint is stored in FP8{mixed + ' in bf16' if mixed else ''}: no flag is needed to load it"
-        )
+        notes.append("the checkpoint is stored in FP8: no flag is needed to load it")
+    ways = d.chips // start.stages
+    if d.kv_split == "heads" and (stored := ways // d.model.kv_heads) > 1:
+        notes.append(f"{ways} ways share {d.model.kv_heads} KV heads: each is stored {stored} times")
     if d.kv == model_dtype(d):
         notes.append(f"the cache stays in {d.kv}, the default: {d.model.kv_bytes_per_token(d.kv):,.0f} B per token")
     if engine.host and host is None:

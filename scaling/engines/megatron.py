@@ -12,14 +12,8 @@ from scaling.engines.pool import (
     pool_from_bytes,
     weights_on_chip,
 )
-from scaling.engines.rules import (
-    Engine,
-    context_in,
-    gb,
-    no_flag,
-    refuse_unsupported,
-    start_of,
-)
+from scaling.engines.rules import Engine, context_in, refuse_unsupported, start_of
+from scaling.engines.words import gb, no_flag
 from scaling.units import GiB
 
 BUFFER = 40 * GiB
@@ -69,7 +63,7 @@ def launch_command(
     load, asked = no_flag("checkpoint", checkpoint), None if buffer is None else float(positive("buffer", buffer))
     _refuse_large_buffer(d, asked)
     start = start_of(
-        MEGATRON, d, lambda one, _: _pool_beside_weights(one, asked), model_path=model_path, context=context, mean=mean
+        MEGATRON, d, lambda one: _pool_beside_weights(one, asked), model_path=model_path, context=context, mean=mean
     )
     cap = running_cap(start, max_running, max_step)
     size = _buffer_size(start.d, asked)

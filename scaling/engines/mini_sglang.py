@@ -53,7 +53,7 @@ def launch_command(
     start = start_of(
         MINI_SGLANG,
         d,
-        lambda one, _: kv_pool(one, free_before_load=free_memory(one), memory_ratio=ratio),
+        lambda one: kv_pool(one, free_before_load=free_memory(one), memory_ratio=ratio),
         model_path=model_path,
         context=context,
         mean=mean,

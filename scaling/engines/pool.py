@@ -64,16 +64,11 @@ def loaded_weight_bytes(d: Deployment) -> float:
     return (weight_bytes(replace(d, layout="label")) + wide + copied) / N
 
 
-def weights_on_chip(d: Deployment, *, wide: float = 0.0) -> float:
-    """`loaded_weight_bytes`, and what a checkpoint adds to it. [B per chip]
-
-    In int4 and fp4 that is a scale for every group of weights.
-    `wide`: share of the layers' matrices that a mixed checkpoint keeps in 16 bits. [-]
-    """
-    exact, m = replace(d, params="exact", chips=1), d.model
+def weights_on_chip(d: Deployment) -> float:
+    """`loaded_weight_bytes`, and in int4 and fp4 the scale of every group of weights. [B per chip]"""
+    exact = replace(d, params="exact", chips=1)
     scales = weight_bytes(replace(exact, layout="loaded")) - loaded_weight_bytes(exact)
-    kept = wide * (m.attention_params + m.mlp_params) * max(0.0, 2.0 - d.weight_size)
-    return loaded_weight_bytes(d) + (scales + kept) / d.chips
+    return loaded_weight_bytes(d) + scales / d.chips
 
 
 def free_memory(d: Deployment) -> float:

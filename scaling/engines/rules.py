@@ -1,16 +1,15 @@
 """What every engine asks of a deployment before it starts, and what it then has room for."""
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scaling._checks import flag, positive, shown, whole
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.engines.pool import KvPool, stage_of, weights_on_chip
+from scaling.engines.words import gb, no_flag
 from scaling.latency import decode_step
-from scaling.units import GB, ms
 
 # The arithmetic that engines do with weights stored in each dtype.
 _ARITHMETIC = {
@@ -22,10 +21,9 @@ _ARITHMETIC = {
     "fp4": ("fp4", "bf16"),
 }
 
-# Published checkpoints that keep attention, and so many whole layers, in 16 bits: a log of Meta's printed 56.77 GiB.
-_WIDE_LAYERS = {"meta-llama/Llama-3.1-405B-Instruct-FP8": 2}
-# For engines that do not read the first: the same model, every matrix of its layers in FP8.
-_IN_ANOTHER_FORMAT = {"meta-llama/Llama-3.1-405B-Instruct-FP8": "RedHatAI/Meta-Llama-3.1-405B-Instruct-FP8"}
+# In the format of FBGEMM, which vLLM 0.33.0 refuses as deprecated (model_executor/layers/quantization/__init__.py line
+# 53, config/model.py line 1481) and no file of SGLang 0.5.23 names. Their attention and two layers are in bf16.
+_UNREAD = ("meta-llama/Llama-3.1-405B-FP8", "meta-llama/Llama-3.1-405B-Instruct-FP8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,6 @@ class Engine:
     `kv`: dtypes of the cache beside the model's own, each in a pair with the engine's word for it.
     `kv_words`, `kv_hint`: the words that its flag takes, and what to choose in place of one that it does not know.
     `online`: its word for weights quantised to FP8 while loading.
-    `unread`: published checkpoints whose format it does not read.
     `ways`, `stages`, `replicas`, `memory`, `longest`, `cap`, `chunk`: its flags; empty where it has none or a rule of
     its own.
     `cache`: its flag for the dtype of the cache.
@@ -61,7 +58,6 @@ class Engine:
     kv_words: str = ""
     kv_hint: str = ""
     online: str = ""
-    unread: tuple[str, ...] = ()
     ways: str
     stages: str = ""
     replicas: str = ""
@@ -82,13 +78,10 @@ class Engine:
 
 
 class Checkpoint(NamedTuple):
-    """Where the weights come from: its `name`, whether it is `stored` in the deployment's dtype already, and the share
-    of the layers' matrices that it keeps in 16 bits all the same, `wide`.
-    """
+    """Where the weights come from: its `name`, and whether it is `stored` in the deployment's dtype already."""
 
     name: str
     stored: bool
-    wide: float = 0.0
 
 
 class Start(NamedTuple):
@@ -115,7 +108,7 @@ class Start(NamedTuple):
     @property
     def weights(self) -> float:
         """Bytes of the weights as loaded, once. [B]"""
-        return weights_on_chip(replace(self.d, chips=1), wide=self.checkpoint.wide)
+        return weights_on_chip(replace(self.d, chips=1))
 
     def step(self, batch: float) -> float:
         """What a decode step of the mean length takes by the serial roofline. [s]
@@ -134,7 +127,7 @@ class Start(NamedTuple):
 def start_of(
     engine: Engine,
     d: Deployment,
-    pool_of: Callable[[Deployment, Checkpoint], KvPool],
+    pool_of: Callable[[Deployment], KvPool],
     *,
     model_path: str | None,
     quantized: bool = False,
@@ -159,10 +152,10 @@ def start_of(
     need = S or (d.model.context_window if whole_window else 0)
 
     def pool(chips: int, parts: int) -> KvPool:
-        return pool_of(stage_of(replace(run, chips=chips), parts), checkpoint)
+        return pool_of(stage_of(replace(run, chips=chips), parts))
 
     if (made := pool(run.chips, stages)).tokens < max(1, need):
-        raise _too_little(engine, run, checkpoint, pool, stages, need, knob)
+        raise _too_little(engine, run, pool, stages, need, knob)
     enough = (n * stages for n in sizes(d) if pool(n * stages, stages).tokens >= max(1, need))
     return Start(run, checkpoint, made, S, _mean_in(mean, S, need), stages, machines(run), next(enough, run.chips))
 
@@ -182,14 +175,16 @@ def share_of(d: Deployment) -> float:
 def as_run(engine: Engine, d: Deployment) -> Deployment:
     """The same deployment as engines load and multiply it, whatever convention its numbers are given in."""
     compute = "fp8" if d.weights == "fp8" and "fp8" in d.chip.flops else d.compute
-    split = d.kv_split if engine.splits_cache else "heads"
+    # FlashAttention 3 refuses an FP8 query beside keys in bf16, which is how vLLM 0.33.0 calls it for a split cache
+    # (v1/attention/backends/flash_attn.py line 1468); the kernels for int8 and int4, and those of AMD, split none.
+    splits = engine.splits_cache and d.kv in ("bf16", "fp16") and d.chip.vendor == "NVIDIA"
+    split = d.kv_split if splits else "heads"
     return replace(d, compute=compute, params="streamed", layout="loaded", kv_split=split)
 
 
 def _too_little(
     engine: Engine,
     d: Deployment,
-    checkpoint: Checkpoint,
     pool: Callable[[int, int], KvPool],
     stages: int,
     need: int,
@@ -207,7 +202,7 @@ def _too_little(
     if knob and made.fraction < least < 0.95:  # beyond, activations and graphs find no room beside weights and cache
         change += f", or raise {knob} above {math.ceil(least * 100) / 100:g}"
     cache = f" and one sequence of {need:,} tokens" if need else ""
-    weights = gb(weights_on_chip(replace(d, chips=1), wide=checkpoint.wide))
+    weights = gb(weights_on_chip(replace(d, chips=1)))
     share = "" if math.isnan(made.fraction) else f" at {made.fraction:.3g} of the memory"
     return ValueError(
         f"chips must be more than {d.chips}: {weights} of weights as loaded{cache} do not fit into what {engine.name} "
@@ -261,12 +256,23 @@ def _refuse_dtypes(engine: Engine, d: Deployment) -> None:
             f"compute must be {_or(_ARITHMETIC[d.weights])} for weights in {d.weights}, as engines multiply them, "
             f"not {shown(d.compute)}."
         )
+    if d.compute == "int8" and _blackwell(d):
+        raise ValueError(
+            f"weights must not be multiplied in int8 on {d.chip.name}: {engine.name} {engine.version} has no "
+            f"kernel for it on Blackwell. Choose weights in fp8, not int8."
+        )
     if "fp4" in (d.weights, d.kv) and "fp4" not in d.chip.flops:
         raise ValueError(f"chip must have FP4 arithmetic for weights or cache in fp4, such as B200, not {d.chip.name}.")
     caches = (model_dtype(d), *(dtype for dtype, _ in engine.kv if dtype != model_dtype(d)))
     if d.kv not in caches:
         words = f", whose flag takes {engine.kv_words}" if engine.kv_words else ", which has no flag for it"
         raise ValueError(f"kv must be {_or(caches)} for {engine.name}{words}, not {shown(d.kv)}.{engine.kv_hint}")
+
+
+def _blackwell(d: Deployment) -> bool:
+    # Of NVIDIA's GPUs those with FP4 arithmetic. int8: CutlassInt8ScaledMMLinearKernel of vLLM claims all of CUDA, and
+    # its library then says "Int8 not supported on SM100"; int8_scaled_mm of sgl-kernel is written for SM75 to SM90.
+    return d.chip.vendor == "NVIDIA" and "fp4" in d.chip.flops
 
 
 def sizes(d: Deployment) -> list[int]:
@@ -338,57 +344,25 @@ def copies(d: Deployment, replicas: int) -> int:
     )
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
-
-
-def in_ms(seconds: float) -> str:
-    """Seconds in milliseconds, for a reason."""
-    return f"{seconds / ms:.3g} ms"
-
-
-def gb(size: float) -> str:
-    """Bytes in decimal gigabytes, for a reason."""
-    return f"{size / GB:,.0f} GB" if size >= 99.5 * GB else f"{size / GB:.3g} GB"
-
-
-def plain_text(name: str, value: Any) -> str:
-    """`value`, a text or a path, as text, if a shell can be given it: not empty, without control characters.
-
-    Raises ``ValueError`` that names the argument, the value given and what is allowed.
-    """
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if isinstance(text, str) and text and text.isprintable():
-        return text
-    raise ValueError(f"{name} must be text without line breaks or other control characters, not {shown(value)}.")
-
-
-def no_flag(name: str, value: Any) -> str:
-    """`value` as text, if a program does not read it as one of its flags.
-
-    Raises ``ValueError`` for one that starts with a hyphen, and for control characters.
-    """
-    text = plain_text(name, value)
-    if text.startswith("-"):
-        raise ValueError(f"{name} must not start with a hyphen, which a program reads as a flag, not {shown(text)}.")
-    return text
-
-
 def checkpoint_of(engine: Engine, d: Deployment, model_path: str | None, *, quantized: bool = False) -> Checkpoint:
     """Where the weights come from: `model_path`, or the published checkpoint of the model in the deployment's dtype.
 
     Weights in FP8 can also be made from the published bf16 ones while loading.
 
-    Raises ``ValueError`` if a path is needed and none was given.
+    Raises ``ValueError`` if a path is needed and none was given, or if the engine does not read what it names.
     """
     plain = d.weights in ("bf16", "fp16")
     if model_path is not None:
-        return Checkpoint(no_flag("model_path", model_path), plain or quantized or d.weights != "fp8")
+        path = no_flag("model_path", model_path)
+        if path.rstrip("/") in _UNREAD:
+            raise ValueError(
+                f"model_path must be in a format that {engine.name} {engine.version} reads, such as "
+                f"RedHatAI/Meta-Llama-3.1-405B-Instruct-FP8, not {path}, which is in the one of FBGEMM."
+            )
+        return Checkpoint(path, plain or quantized or d.weights != "fp8")
     published, m = d.model.checkpoints, d.model
-    name = published.get("bf16" if plain else d.weights, "")
-    name = _IN_ANOTHER_FORMAT[name] if name in engine.unread else name
-    if name:
-        wide = m.attention_params + _WIDE_LAYERS[name] * m.mlp_params / m.layers if name in _WIDE_LAYERS else 0.0
-        return Checkpoint(name, True, wide / (m.attention_params + m.mlp_params))
+    if name := published.get("bf16" if plain else d.weights, ""):
+        return Checkpoint(name, True)
     if d.weights == "fp8" and "bf16" in published and not quantized:
         return Checkpoint(published["bf16"], False)
     if published and not plain:

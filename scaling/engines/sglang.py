@@ -20,15 +20,8 @@ from scaling.engines.command import (
     running_cap,
 )
 from scaling.engines.pool import KvPool, free_memory, sglang_pool as kv_pool, weights_on_chip
-from scaling.engines.rules import (
-    Engine,
-    Start,
-    gb,
-    in_ms,
-    no_flag,
-    share_of,
-    start_of,
-)
+from scaling.engines.rules import Engine, Start, share_of, start_of
+from scaling.engines.words import gb, in_ms, no_flag
 from scaling.latency import prefill_time
 from scaling.units import GiB, MiB
 
@@ -44,8 +37,6 @@ SGLANG = Engine(
     kv_words="auto, bf16, bfloat16, fp8_e4m3, fp8_e5m2, mxfp8, nvfp4 and fp4_mx_block16",
     kv_hint=" Choose kv='fp8' for fp8_e4m3, one byte a number.",
     online="fp8",
-    # Meta's own is in the format of FBGEMM, which no file of SGLang 0.5.23 names.
-    unread=("meta-llama/Llama-3.1-405B-Instruct-FP8",),
     ways="--tp-size",
     stages="--pp-size",
     replicas="--dp-size",
@@ -126,7 +117,7 @@ def launch_command(
         return start_of(
             SGLANG,
             d,
-            lambda one, c: expected_pool(one, wide=c.wide, **known),
+            lambda one: expected_pool(one, **known),
             model_path=model_path,
             quantized=quantized,
             context=context,
@@ -359,13 +350,11 @@ def expected_pool(
     max_running: int | None = None,
     role: str | None = None,
     stages: int = 1,
-    wide: float = 0.0,
 ) -> KvPool:
     """The pool that SGLang will make, before a log tells: `kv_pool` with an estimate of what a log would state.
 
     `mem_fraction_static`: share of the free memory for weights and pool; SGLang's own choice if not given. [-]
     `chunked_prefill`, `max_running`, `role`, `stages`: what that choice depends on, see `default_mem_fraction`.
-    `wide`: share of the layers' matrices that the checkpoint keeps in 16 bits. [-]
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
     """
@@ -374,5 +363,5 @@ def expected_pool(
         d,
         free_before_load=free_memory(d),
         mem_fraction_static=own if mem_fraction_static is None else mem_fraction_static,
-        weights=weights_on_chip(d, wide=wide) + _BUFFERS[d.chips > 1],
+        weights=weights_on_chip(d) + _BUFFERS[d.chips > 1],
     )

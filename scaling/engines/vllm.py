@@ -15,13 +15,8 @@ from scaling.engines.command import (
     running_cap,
 )
 from scaling.engines.pool import KvPool, chip_token_bytes, vllm_pool as kv_pool, weights_on_chip
-from scaling.engines.rules import (
-    Engine,
-    Start,
-    gb,
-    share_of,
-    start_of,
-)
+from scaling.engines.rules import Engine, Start, as_run, share_of, start_of
+from scaling.engines.words import gb
 from scaling.units import GiB
 
 UTILIZATION = 0.92  # its own default
@@ -153,7 +148,7 @@ def launch_command(
         return start_of(
             VLLM,
             d,
-            lambda one, c: expected_pool(one, gpu_memory_utilization=u, max_num_seqs=sequences, wide=c.wide),
+            lambda one: expected_pool(one, gpu_memory_utilization=u, max_num_seqs=sequences),
             model_path=model_path,
             quantized=quantized,
             context=context,
@@ -213,8 +208,8 @@ def _checked(start: Start, sequences: int, tokens: int, replicas: int) -> dict[s
 
 
 def _split(d: Deployment, ways: int) -> int:
-    """Parts of the cache of one KV head, where the deployment spreads the cache over all chips."""
-    return max(1, ways // d.model.kv_heads) if d.kv_split == "even" else 1
+    """Parts of the cache of one KV head, where the deployment spreads the cache over all chips and vLLM can."""
+    return max(1, ways // d.model.kv_heads) if as_run(VLLM, d).kv_split == "even" else 1
 
 
 def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
@@ -237,7 +232,7 @@ def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
 
 
 def _utilization(start: Start, share: float) -> Flag:
-    each = weights_on_chip(start.d, wide=start.checkpoint.wide)
+    each = weights_on_chip(start.d)
     rest = f"{gb(share * start.d.chip.device_memory - each)} for activations, CUDA graphs and cache"
     why = f"of all memory, for everything: {gb(each)} of weights on each GPU and {rest}"
     return Flag(VLLM.memory, f"{share:g}", why)
@@ -273,13 +268,11 @@ def expected_pool(
     *,
     gpu_memory_utilization: Array = UTILIZATION,
     max_num_seqs: int | None = None,
-    wide: float = 0.0,
 ) -> KvPool:
     """The pool that vLLM will make, before a log tells: `kv_pool` with an estimate of what a log would state.
 
     `gpu_memory_utilization`: share of the whole memory for everything. [-]
     `max_num_seqs`: sequences at once; vLLM's own choice if not given. [sequences]
-    `wide`: share of the layers' matrices that the checkpoint keeps in 16 bits. [-]
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
     """
@@ -287,7 +280,7 @@ def expected_pool(
     return kv_pool(
         d,
         gpu_memory_utilization=gpu_memory_utilization,
-        weights=weights_on_chip(d, wide=wide),
+        weights=weights_on_chip(d),
         non_torch=_NON_TORCH[d.chips > 1],
         activation_peak=activation_peak(d, B),
         graphs=_GRAPHS,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scaling import A100, B200, GB200, H100, LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, MI300X, TPU_V5E, Chip, Deployment
-from scaling.engines import Command, megatron, mini_sglang, rules, sglang, vllm
+from scaling.engines import Command, megatron, mini_sglang, sglang, vllm, words
 from scaling.engines.command import benchmark_command
 from scaling.engines.pool import free_memory, loaded_weight_bytes
 from scaling.units import GB, GiB, ms
@@ -168,7 +168,7 @@ def test_weights_of_four_bits_are_not_made_while_loading() -> None:
 
 def test_sizes_have_three_digits_or_all_of_them() -> None:
     sizes = {99.4: "99.4 GB", 99.5: "100 GB", 141.1: "141 GB", 1234.0: "1,234 GB"}
-    assert {size: rules.gb(size * GB) for size in sizes} == sizes
+    assert {size: words.gb(size * GB) for size in sizes} == sizes
 
 
 def test_a_long_word_of_a_comment_stays_whole() -> None:

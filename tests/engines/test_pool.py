@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scaling.chips import A100, B200, H100, H200, MI300X
+from scaling.chips import A100, B200, H100, H200
 from scaling.deployment import Deployment
 from scaling.engines import sglang, vllm
 from scaling.engines.pool import (
@@ -24,7 +24,6 @@ from scaling.engines.pool import (
     vllm_pool,
     weights_on_chip,
 )
-from scaling.engines.rules import checkpoint_of
 from scaling.engines.sglang import default_chunk, default_mem_fraction
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model, from_hf_config
 from scaling.units import GiB, MiB
@@ -166,17 +165,6 @@ def test_enough_logs_of_sglang_show_it() -> None:
     assert max(took / (loaded_weight_bytes(deployment_of(log)) / GiB) for log, took in loaded_by_sglang()) > 1.018
 
 
-def test_a_mixed_checkpoint_loads_what_the_log_printed() -> None:
-    """The dtype of every matrix as its name says would be 47.7 GiB on each of eight GPUs; the log has 56.77."""
-    (log,) = (log for log in LOGS if log["id"] == "dstack-405b-mi300x")
-    d = Deployment(model=LLAMA3_405B, chip=MI300X, chips=8, weights="fp8")
-    wide = checkpoint_of(vllm.VLLM, d, None).wide
-    assert weights_on_chip(d, wide=wide) / GiB == pytest.approx(log["weights_gib"], rel=0.005)
-    assert loaded_weight_bytes(d) / GiB == pytest.approx(47.74, abs=0.01)
-    assert checkpoint_of(sglang.SGLANG, d, None).wide == 0
-    assert checkpoint_of(vllm.VLLM, replace(d, weights="bf16"), None).wide == 0
-
-
 MEASURED = [log for log in LOGS if log["id"].startswith("llmd-") and "activation_peak" in log.get("arguments", {})]
 
 
@@ -287,10 +275,9 @@ def test_loaded_weight_bytes_by_hand() -> None:
     assert loaded_weight_bytes(replace(TOY, chips=22)) == pytest.approx((4940 + 307.5 + 10 * 390) / 22, rel=1e-12)
     assert loaded_weight_bytes(replace(TWO, weights="bf16")) == weights_on_chip(replace(TWO, weights="bf16")) == 9880
     assert loaded_weight_bytes(replace(TWO, weights="fp32")) == 2 * 9880
-    # The 9675 of the layers have 20 bits more for every 128; a third of them in 16 bits is 3225 x 1.5 B more.
+    # The 9675 of the layers have 20 bits more for every 128.
     scales = 9675 * 20 / 128 / 8
     assert weights_on_chip(TWO) == pytest.approx((4940 + 307.5 + scales) / 2, rel=1e-12)
-    assert weights_on_chip(TWO, wide=1 / 3) == pytest.approx((4940 + 307.5 + scales + 3225 * 1.5) / 2, rel=1e-12)
 
 
 def test_weights_come_from_the_deployment_if_not_given() -> None:
