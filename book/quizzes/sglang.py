@@ -437,7 +437,7 @@ _FIT, _SHARE, _DTYPE, _CAP, _CHUNKS = _ORDER = (
     "fit the weights: their dtype and --tp-size",
     "set the share of the memory for weights and cache",
     "choose the dtype of the cache: is that pool too small in bf16?",
-    "cap the running requests near the critical batch",
+    "if a step is promised, cap the running requests by it",
     "with mixed chunks, set their size from the promise on TPOT",
 )
 
