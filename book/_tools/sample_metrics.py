@@ -114,6 +114,13 @@ class Page:
         """Prompt tokens of these requests."""
         return sum(r.prompt + SHARED for r, _ in of)
 
+    @property
+    def last_hit_rate(self) -> float:
+        """Share of the prompt tokens of the last prefill that the prefix cache had."""
+        begun = [(start, r) for (r, _), start in zip(self.pairs, self.prefills, strict=True) if start <= self.now]
+        last = [r for start, r in begun if start == max(start for start, _ in begun)]
+        return SHARED * len(last) / self.prompts([(r, None) for r in last])
+
     def throughput(self, seconds: float = 2.0) -> float:
         """Tokens a second, lately."""
         new = sum(self.now - seconds < at for _, t in self.started for at in self.tokens(t)[1:])
@@ -167,6 +174,7 @@ def sglang_page() -> str:
             "max_total_num_tokens": tokens,
             "decode_sum_seq_lens": page.read,
             "gen_throughput": round(page.throughput(), 2),
+            "cache_hit_rate": round(page.last_hit_rate, 4),
         },
         {
             "num_retracted_requests_total": sum(len(t.preempted) for _, t in page.pairs),
