@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from scaling._checks import positive, shown, whole
-from scaling.deployment import Deployment
+from scaling._checks import shown, whole
+from scaling.deployment import ROOFLINE, Deployment
 from scaling.engines.pool import weights_on_chip
-from scaling.engines.rules import Engine, Start, as_run, checkpoint_of, copies, model_dtype
+from scaling.engines.rules import Engine, Start, along_network, as_run, checkpoint_of, copies, model_dtype
+from scaling.engines.running import Cap, counted
 from scaling.engines.words import gb, in_ms, no_flag, plain_text
 from scaling.latency import decode_step, prefill_time
 from scaling.memory import weight_bytes
-from scaling.throughput import batch_at_step, full_batch
-from scaling.units import ms
 
 _WIDTH = 79
 # A shell that knows no comments when typed into (zsh, as it comes) must still pass over a comment unharmed.
@@ -99,72 +98,6 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(plain, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)
 
 
-# How many at once -----------------------------------------------------------------------------------------------------
-
-
-class Cap(NamedTuple):
-    """How many sequences to run at once, and why so many."""
-
-    sequences: int
-    why: str
-
-
-def running_cap(start: Start, max_running: int | None, max_step: float | None) -> Cap | None:
-    """A cap on running sequences: one's own, or the most that keep a promised step; None where neither is asked for.
-
-    The pool needs no cap: engines admit by tokens, and one from the longest length would leave most of it empty.
-    `max_running`: one's own [sequences]; `max_step`: the promise, TPOT [s]. None, too, where the pool ends before it.
-
-    Raises ``ValueError`` for a step limit that no batch meets, or one without a length to apply to.
-    """
-    d, S = start.d, start.mean
-    if max_step is not None:
-        positive("max_step", max_step)
-        if not S:
-            raise ValueError("context or mean must be given with max_step: how long a step takes depends on it.")
-    if max_running is not None:
-        B = whole("max_running", max_running)
-        room = f". The pool holds {counted(start.held, S)}" if S else ""
-        return Cap(
-            B, f"as asked for{room}{', so at that length some wait or are evicted' if S and B > start.held else ''}"
-        )
-    if max_step is None:
-        return None
-    # Rounding must not cost a whole sequence where the limit is exactly a batch's own step.
-    each = max_step * (1 + 1e-12) / start.stages
-    B = int(batch_at_step(start.timed, S, each) * start.stages)
-    if B < 1:
-        shortest = math.ceil(start.step(1) / ms * 100) / 100
-        raise ValueError(
-            f"max_step must be at least {shortest:g} ms, the step of one sequence of {S:,.0f} tokens on {d.chips} "
-            f"{d.chip.name}, not {in_ms(max_step)}: use more chips, or store the weights in fewer bytes."
-        )
-    if B >= start.held:
-        return None
-    took = f"a step of {counted(B, S)} takes {in_ms(start.step(B))} by the serial roofline"
-    return Cap(B, f"{took}, one more would pass the limit of {in_ms(max_step)}. The pool holds {start.held:,}")
-
-
-def counted(number: int, tokens: float) -> str:
-    """So many sequences of a length, in words."""
-    return f"{number:,} {'sequence' if number == 1 else 'sequences'} of {tokens:,.0f} tokens"
-
-
-def expectation(start: Start, most: int | None = None) -> list[str]:
-    """What to expect of a full pool, at the mean length where one is known. `most`: sequences at once."""
-    if not start.held:
-        return [f"the pool has about {start.pool.tokens:,.0f} tokens"]
-    B = start.held
-    pool = f"the pool of about {start.pool.tokens:,.0f} tokens holds {counted(B, start.mean)}"
-    if most is not None and most < B:
-        pool, B = f"{pool}, of which {most:,} run at once", most
-    T = start.step(B)
-    said = f"{pool}: a step then takes {in_ms(T)} by the serial roofline, for {B / T:,.0f} tokens a second"
-    critical = int(full_batch(start.timed)) * start.stages
-    slower = f"from {critical:,} sequences on arithmetic takes longer than reading the weights"
-    return [said, slower] if B > critical else [said]
-
-
 class CrossCheck(NamedTuple):
     """A check of flags against each other that an engine makes at its start: where in its source, what must hold."""
 
@@ -200,6 +133,7 @@ def command_of(
     replicas: int = 1,
     host: str | None = None,
     port: int | None = None,
+    rank: int = 0,
     notes: Iterable[str] = (),
 ) -> Command:
     """The command that starts `engine`: the flags that engines share, and between them what is the engine's own.
@@ -224,7 +158,7 @@ def command_of(
             *last,
             *_listening(engine, host, port),
         ),
-        notes=(*_notes(engine, start, host), *notes),
+        notes=(*_weights_and_cache(engine, start), *_surroundings(engine, start, host, rank), *notes),
     )
 
 
@@ -235,9 +169,9 @@ def _ways(engine: Engine, start: Start) -> list[Flag]:
         return []
     ways = d.chips // start.stages
     need = f"{gb(start.weights)} of weights as loaded need at least {start.fewest} {d.chip.name}"
-    if not math.isnan(start.pool.fraction):
-        need += f" at {start.pool.fraction:.3g} of their memory"
-    shortest = in_ms(decode_step(start.timed, 1, 0).weights)
+    if not math.isnan(start.least):
+        need += f" at {start.least:.3g} of their memory"
+    shortest = in_ms(start.timed.step_bytes / start.timed.peak_bandwidth)
     read = f"Each of {d.chips} reads {gb(d.step_bytes / d.chips)} a step, in {shortest} at the least"
     flags = [Flag(engine.ways, str(ways), f"{need}. {read}")] if ways > 1 else []
     if start.stages > 1:
@@ -296,44 +230,80 @@ def _listening(engine: Engine, host: str | None, port: int | None) -> list[Flag]
         default = f", {engine.host} by default" if engine.host else ""
         flags.append(Flag("--host", no_flag("host", host), f"the address to listen on{default}"))
     if port is not None:
-        if whole("port", port) > 65_535:
-            raise ValueError(f"port must be a whole number from 1 to 65535, not {shown(port)}.")
-        flags.append(Flag("--port", str(int(port)), f"the port to listen on, {engine.port} by default"))
+        flags.append(Flag("--port", str(a_port("port", port)), f"the port to listen on, {engine.port} by default"))
     return flags
 
 
-def _notes(engine: Engine, start: Start, host: str | None) -> list[str]:
-    """What a reader of the numbers should know although no flag says it."""
-    d, notes = start.d, []
-    if start.checkpoint.stored and d.weights == "fp8":
+def a_port(name: str, port: int) -> int:
+    """`port` as a whole number.
+
+    Raises ``ValueError`` for one that is none from 1 to 65535.
+    """
+    if whole(name, port) > 65_535:
+        raise ValueError(f"{name} must be a whole number from 1 to 65535, not {shown(port)}.")
+    return int(port)
+
+
+def _weights_and_cache(engine: Engine, start: Start) -> list[str]:
+    """What a reader of the numbers should know of weights and cache although no flag says it."""
+    d, notes, ways = start.d, [], start.ways
+    if start.checkpoint.name.startswith("meta-llama/"):
+        notes.append("meta-llama repositories are gated: set HF_TOKEN of an account let in")
+    if start.checkpoint.stored and d.weights == "fp8" and "fp8" in d.chip.flops:
         notes.append("the checkpoint is stored in FP8: no flag is needed to load it")
-    ways = d.chips // start.stages
+    if d.weights == "fp8" and "fp8" not in d.chip.flops:
+        notes.append(
+            f"{d.chip.name} has no FP8 arithmetic: the weights are stored in FP8 and computed in {model_dtype(d)}"
+        )
     if d.kv_split == "heads" and (stored := ways // d.model.kv_heads) > 1:
         notes.append(f"{ways} ways share {d.model.kv_heads} KV heads: each is stored {stored} times")
     if d.kv == model_dtype(d):
         notes.append(f"the cache stays in {d.kv}, the default: {d.model.kv_bytes_per_token(d.kv):,.0f} B per token")
-    if engine.host and host is None:
+    return notes
+
+
+def _surroundings(engine: Engine, start: Start, host: str | None, rank: int) -> list[str]:
+    """What the machines around the command have to give."""
+    d, notes = start.d, []
+    if along_network(d, start.stages) > 1:
+        notes.append("tensor parallelism crosses machines: stages, one a machine, are usual")
+    if start.machines > 1:
+        last = start.machines - 1
+        notes.append(f"one such command a machine, ranks 0 to {last}, with NCCL_SOCKET_IFNAME set")
+    if d.chips > 1 and engine.stages:
+        notes.append("in docker add --ipc host: the processes of the GPUs share memory")
+    if engine.host and host is None and not rank:
         notes.append(f"listens on {engine.host} only: in a container or for other machines add --host 0.0.0.0")
+    if engine.open and host is None and not rank:
+        notes.append("listens on every address without a key: see --host and --api-key")
     return notes
 
 
 def address_of(head: str | None) -> tuple[str, str]:
     """The address and the port of the first of several machines.
 
-    Raises ``ValueError`` for anything but the two with a colon between them.
+    Raises ``ValueError`` for anything but the two with a colon between them, IPv6 in brackets.
     """
     address, _, port = no_flag("head", head).rpartition(":")
-    if not address or not port.isdecimal():
-        raise ValueError(f"head must be an address and a port, such as 10.0.0.1:20000, not {shown(head)}.")
+    bare = ":" in address and not (address.startswith("[") and address.endswith("]"))
+    if not address or bare or "/" in address or not port.isdecimal() or not 1 <= int(port) <= 65_535:
+        raise ValueError(
+            f"head must be an address and a port of 1 to 65535, such as 10.0.0.1:20000 or (for IPv6) [fd00::1]:20000, "
+            f"not {shown(head)}."
+        )
     return address, port
 
 
-def machine_flags(start: Start, rank: int) -> list[Flag]:
+def machine_flags(start: Start, head: str | None, rank: int) -> list[Flag]:
     """Which of several machines a command is for; nothing for one.
 
-    Raises ``ValueError`` for a rank that is no whole number from 0 to one below the number of machines.
+    Raises ``ValueError`` for a rank that is no whole number from 0 to one below the number of machines, and for either
+    where there is one machine.
     """
     if start.machines == 1:
+        if head is not None or rank:
+            name, given = ("head", head) if head is not None else ("rank", rank)
+            raise ValueError(f"{name} must not be given for {start.d.chips} chips in one machine, not {shown(given)}.")
         return []
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < start.machines:
         raise ValueError(f"rank must be a whole number from 0 to {start.machines - 1}, not {shown(rank)}.")
@@ -367,7 +337,7 @@ def benchmark_command(
         raise ValueError(f"engine must be one with a benchmark of its own, SGLang or vLLM, not {engine.name}.")
     S, G, B = whole("prompt", prompt), whole("answer", answer), whole("concurrency", concurrency)
     run = as_run(engine, d)
-    step = in_ms(decode_step(run, B, S + G / 2).total)
+    step = in_ms(decode_step(replace(run, efficiency=ROOFLINE), B, S + G / 2).total)
     return Command(
         engine=engine.name,
         version=engine.version,
@@ -381,7 +351,7 @@ def benchmark_command(
             Flag("--max-concurrency", str(B), "requests at once, the batch of the step below"),
             Flag("--num-prompts", str(10 * B), "ten for each of them, so that start and end weigh little"),
             Flag("--host", no_flag("host", host)),
-            Flag("--port", str(engine.port if port is None else whole("port", port))),
+            Flag("--port", str(engine.port if port is None else a_port("port", port))),
         ),
         notes=(
             f"its median TPOT: {step} by the serial roofline, for {counted(B, S + G / 2)} on average",

@@ -1,11 +1,12 @@
 """What a server measures, set against the roofline, and what to change."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from scaling._checks import shown
+from scaling._checks import in_line, shown
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.engines.metrics import Metrics
 from scaling.engines.pool import chip_token_bytes, weights_on_chip
@@ -24,6 +25,8 @@ PREFILL, SERVING = "07_prefill_disaggregation.ipynb", "09_sglang.ipynb"
 
 #: Engines reach 60 to 80 % of the bandwidth and launch kernels on top: a step takes up to twice its roofline.
 SLOW_STEP = 2.0
+#: Steps that are all slow have a mean near their median; half as long again is what single ones add.
+SKEWED = 1.5
 #: Prefill reaches 40 to 60 % of the FLOP/s, and a request waits for the step that runs: four times it is usual.
 SLOW_FIRST_TOKEN = 4.0
 #: Nobody notices a first token that comes sooner than this. [s]
@@ -71,7 +74,7 @@ def in_words(value: float, unit: str) -> str:
         return f"{value:.3g} s" if value >= 1 else f"{value / ms:.3g} ms"
     if unit == "share":
         return f"{value:.1%}"
-    return f"{value:,.0f} {unit}"
+    return f"{value:,.0f} {unit}".rstrip()
 
 
 class _View(NamedTuple):
@@ -157,6 +160,16 @@ def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
 def _mismatch(what: str, measured: float, floor: float, unit: str, advice: str, see: str) -> Finding:
     """First of all findings: while the description is wrong, all other findings mean nothing."""
     return Finding(f"Mismatch, {what}", measured, floor, unit, advice, see, math.inf)
+
+
+def _other_model(v: _View) -> Finding | None:
+    said = re.findall(r"(?<![\w.])(\d+(?:\.\d+)?)[bB](?![a-zA-Z])", v.m.model or "")
+    named, described = (float(said[0]) if len(said) == 1 else 0.0), v.d.model.nominal_params / 1e9
+    # Names are rounded, 8B for 8.03, and a name of one's own has no size in it.
+    if not named or abs(named / described - 1) < 0.1 or v.m.model in v.d.model.checkpoints.values():
+        return None
+    advice = f"The page is of {in_line(v.m.model or '', 60)}, not of {v.d.model.name}: describe what serves it."
+    return _mismatch("billion parameters by name", named, described, "", advice, MEMORY)
 
 
 def _too_long(v: _View) -> Finding | None:
@@ -313,7 +326,7 @@ def _token(v: _View) -> Finding | None:
     if v.per_step > 1:
         taken = "" if v.m.accepted is None else f", of which {in_words(v.m.accepted, 'share')} are right"
         advice = f"Each step also drafts tokens{taken}, and checks them: compare with fewer drafts, and with none."
-    elif median <= v.tpot / SLOW_STEP:
+    elif median <= v.tpot / SKEWED:
         see = PREFILL
         advice = (
             f"The median is {in_words(median, 's')}, so it is single steps that are held up, as by prefill between "
@@ -347,46 +360,13 @@ def _batch(v: _View) -> Finding | None:
 def _nothing(v: _View) -> Finding:
     measured = math.nan if v.tpot is None or not v.batch else v.tpot
     advice = "What the page tells lies no further from the roofline than usual: keep it to compare with."
-    return Finding("Nothing stands out; time per output token", measured, v.step, "s", advice, SERVING, 0.0)
+    what = "Nothing stands out" if math.isnan(measured) else "Nothing stands out; time per output token"
+    return Finding(what, measured, v.step, "s", advice, SERVING, 0.0)
 
 
 # In the order of what has to be settled first: whether the page is this server's, why it is slow, how slow it is.
 _LOOKS: tuple[tuple[Callable[[_View], Finding | None], ...], ...] = (
-    (_too_long, _too_fast, _too_soon, _too_much, _too_large),
+    (_other_model, _too_long, _too_fast, _too_soon, _too_much, _too_large),
     (_retracted, _full, _batch),
     (_queue, _first_token, _hits, _token),
 )
-
-
-class StartFailure(NamedTuple):
-    """A failure at the start: what the engine `says`, what it `means`, and its `cure`."""
-
-    engine: str
-    says: str
-    means: str
-    cure: str
-
-
-_NO_POOL = "The pool found no room beside the weights, within its share of the memory."
-_NO_REST = "What lies outside that share, activations and graphs, found no room."
-_MORE = "or take more GPUs, or weights in fewer bytes."
-_WARMING = "CUDA out of memory occurred when warming up sampler"
-#: Both are called out of memory, and their cures are opposite. SGLang 0.5.23, srt/model_executor/pool_configurator.py
-#: line 96 and runner_backend_utils/__init__.py line 14; vLLM 0.33.0, v1/core/kv_cache_planning.py line 58 and
-#: v1/worker/gpu_model_runner.py line 5930.
-START_FAILURES = (
-    StartFailure("sglang", "Please try to increase --mem-fraction-static", _NO_POOL, f"Raise {SGLANG.memory}, {_MORE}"),
-    StartFailure("sglang", "set --mem-fraction-static to a smaller value", _NO_REST, f"Lower {SGLANG.memory}."),
-    StartFailure("vllm", "No available memory for the cache blocks", _NO_POOL, f"Raise {VLLM.memory}, {_MORE}"),
-    StartFailure("vllm", _WARMING, _NO_REST, f"Lower {VLLM.cap} or {VLLM.memory}."),
-)
-
-
-def start_failure(log: str) -> StartFailure | None:
-    """Which of the failures a start-up log ends in; None for any other.
-
-    Raises ``ValueError`` for anything but text.
-    """
-    if not isinstance(log, str):
-        raise ValueError(f"log must be the text of a start-up log, not {shown(log)}.")
-    return max((one for one in START_FAILURES if one.says in log), key=lambda one: log.rfind(one.says), default=None)

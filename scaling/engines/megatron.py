@@ -4,7 +4,7 @@ import math
 
 from scaling._checks import positive
 from scaling.deployment import Deployment
-from scaling.engines.command import Command, Flag, command_of, expectation, running_cap
+from scaling.engines.command import Command, Flag, command_of
 from scaling.engines.pool import (
     KvPool,
     free_memory,
@@ -13,6 +13,7 @@ from scaling.engines.pool import (
     weights_on_chip,
 )
 from scaling.engines.rules import Engine, context_in, refuse_unsupported, start_of
+from scaling.engines.running import expectation, running_cap
 from scaling.engines.words import gb, no_flag
 from scaling.units import GiB
 
@@ -89,7 +90,7 @@ def launch_command(
         cap=cap,
         port=port,
         notes=[
-            *expectation(start, cap.sequences if cap else None),
+            *expectation(start, cap.sequences if cap else None, promised=None if cap else max_step),
             "to be run in the Megatron-LM repository, on a checkpoint converted to its own format",
         ],
     )

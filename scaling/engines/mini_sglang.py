@@ -2,9 +2,10 @@
 
 from scaling._checks import share, whole
 from scaling.deployment import Deployment
-from scaling.engines.command import Command, Flag, command_of, expectation, memory_share, running_cap
+from scaling.engines.command import Command, Flag, command_of, memory_share
 from scaling.engines.pool import free_memory, mini_sglang_pool as kv_pool
 from scaling.engines.rules import Engine, share_of, start_of
+from scaling.engines.running import expectation, running_cap
 
 # Its own defaults of the share of the free memory, of the cap, and of the tokens of a prefill chunk.
 MEMORY_RATIO, MAX_RUNNING, CHUNK = 0.9, 256, 8192
@@ -70,5 +71,8 @@ def launch_command(
         cap=cap if cap and (max_running is not None or cap.sequences != MAX_RUNNING) else None,
         last=[Flag(MINI_SGLANG.chunk, str(chunk), f"tokens of a prefill chunk{already}")] if chunk else (),
         port=port,
-        notes=[*expectation(start, cap.sequences if cap else MAX_RUNNING), "there is no page /metrics"],
+        notes=[
+            *expectation(start, cap.sequences if cap else MAX_RUNNING, promised=None if cap else max_step),
+            "there is no page /metrics",
+        ],
     )

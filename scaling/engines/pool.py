@@ -13,7 +13,7 @@ from math import inf, nan
 from typing import NamedTuple
 
 from scaling._array import Array, ceil, floor, maximum, minimum
-from scaling._checks import finite, nonnegative, positive, share, shown, whole
+from scaling._checks import finite, nonnegative, positive, record, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.memory import weight_bytes
 from scaling.models import Model
@@ -39,6 +39,7 @@ def chip_token_bytes(d: Deployment) -> float:
     Raises ``ValueError`` for a number of chips that the heads do not allow.
     Source: SGLang 0.5.23 and vLLM 0.33.0, their code and start-up logs.
     """
+    record("d", d, Deployment)
     N, allowed = whole("chips", d.chips), parallel_ways(d.model)
     if N not in allowed:
         said = ", ".join(str(n) for n in allowed)
@@ -58,6 +59,7 @@ def loaded_weight_bytes(d: Deployment) -> float:
     Raises ``ValueError`` for a number of chips that is an array.
     Source: start-up logs of SGLang and vLLM.
     """
+    record("d", d, Deployment)
     m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
     wide = (m.params - m.attention_params - m.mlp_params) * max(0.0, 2.0 - b_w)
     copied = 2 * m.layers * m.d_model * m.kv_heads * m.head_dim * b_w * (max(1.0, N / m.kv_heads) - 1.0)
@@ -73,7 +75,7 @@ def weights_on_chip(d: Deployment) -> float:
 
 def free_memory(d: Deployment) -> float:
     """What a chip has free before an engine loads the weights, an estimate: less what CUDA takes of it. [B]"""
-    return max(0.0, d.chip.device_memory - _RUNTIME)
+    return max(0.0, record("d", d, Deployment).chip.device_memory - _RUNTIME)
 
 
 def stage_of(d: Deployment, stages: int) -> Deployment:
@@ -235,6 +237,7 @@ def vllm_pool(
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
     Source: vLLM 0.6 to 0.33.0, its code and start-up logs.
     """
+    record("d", d, Deployment)
     fraction = share("gpu_memory_utilization", gpu_memory_utilization)
     block = whole("block_size", block_size)
     window = d.model.context_window if max_model_len is None else whole("max_model_len", max_model_len)
@@ -340,6 +343,7 @@ def _around_loading(
     d: Deployment, pick: Callable[..., Array], before: Array, after: Array, weights: Array
 ) -> tuple[Array, Array]:
     """Free memory before and after loading, of the rank that counts."""
+    record("d", d, Deployment)
     if after is not None and weights is not None:
         raise ValueError("free_after_load and weights must not both be given: one follows from the other.")
     rows = _ranks({"free_before_load": d.chip.device_memory if before is None else before})

@@ -14,7 +14,7 @@ from scaling.latency import decode_step
 # The arithmetic that engines do with weights stored in each dtype.
 _ARITHMETIC = {
     "bf16": ("bf16",),
-    "fp16": ("fp16",),
+    "fp16": ("fp16", "bf16"),  # the second is what a record names unless told: the engine does not ask it
     "fp8": ("fp8", "bf16"),
     "int8": ("int8", "bf16", "fp16"),
     "int4": ("bf16", "fp16"),
@@ -42,6 +42,7 @@ class Engine:
     its own.
     `cache`: its flag for the dtype of the cache.
     `benchmark`: the start of its own benchmark, with what makes every request as long as asked.
+    `open`: whether it listens on every address, and asks for no key.
     `splits_cache`: whether it can spread the cache over more ways than there are KV heads.
     `graphs`, `prefix`, `mixed`: what to look at when steps are slow, prompts are not found, or steps are held up.
     """
@@ -71,6 +72,7 @@ class Engine:
     mixed: str = ""
     benchmark: tuple[str, ...] = ()
     splits_cache: bool = False
+    open: bool = False
 
     def kv_word(self, dtype: str) -> str:
         """What the engine calls a dtype of the cache."""
@@ -89,6 +91,7 @@ class Start(NamedTuple):
 
     `d`: the deployment as the engine runs it. `pool`: what it makes of the memory, on each chip of one stage.
     `longest`, `mean`: of one sequence, and of a running one; 0 if nothing was said. [tokens]
+    `fewest`, `least`: chips that hold the weights, and the share of their memory that is used there. [-]
     """
 
     d: Deployment
@@ -99,6 +102,12 @@ class Start(NamedTuple):
     stages: int
     machines: int
     fewest: int
+    least: float
+
+    @property
+    def ways(self) -> int:
+        """Of tensor parallelism, in each stage."""
+        return self.d.chips // self.stages
 
     @property
     def held(self) -> int:
@@ -156,8 +165,10 @@ def start_of(
 
     if (made := pool(run.chips, stages)).tokens < max(1, need):
         raise _too_little(engine, run, pool, stages, need, knob)
-    enough = (n * stages for n in sizes(d) if pool(n * stages, stages).tokens >= max(1, need))
-    return Start(run, checkpoint, made, S, _mean_in(mean, S, need), stages, machines(run), next(enough, run.chips))
+    tried = ((n * stages, pool(n * stages, stages)) for n in sizes(d))
+    fewest, least = next(((n, p) for n, p in tried if p.tokens >= max(1, need)), (run.chips, made))
+    mean = _mean_in(mean, S, need)
+    return Start(run, checkpoint, made, S, mean, stages, machines(run), fewest, float(least.fraction))
 
 
 def share_of(d: Deployment) -> float:
@@ -174,7 +185,8 @@ def share_of(d: Deployment) -> float:
 
 def as_run(engine: Engine, d: Deployment) -> Deployment:
     """The same deployment as engines load and multiply it, whatever convention its numbers are given in."""
-    compute = "fp8" if d.weights == "fp8" and "fp8" in d.chip.flops else d.compute
+    own = d.weights == "fp16" or (d.weights == "fp8" and "fp8" in d.chip.flops)
+    compute = d.weights if own else d.compute
     # FlashAttention 3 refuses an FP8 query beside keys in bf16, which is how vLLM 0.33.0 calls it for a split cache
     # (v1/attention/backends/flash_attn.py line 1468); the kernels for int8 and int4, and those of AMD, split none.
     splits = engine.splits_cache and d.kv in ("bf16", "fp16") and d.chip.vendor == "NVIDIA"
@@ -235,7 +247,7 @@ def _refuse_chips(engine: Engine, d: Deployment, stages: int, head: str | None) 
     if head is not None and engine.stages:  # several machines: tensor parallelism may go across them, too
         allowed = [n * stages for n in range(1, model.q_heads + 1) if _splits(d, n)]
     if N not in allowed:
-        across = "; over several machines give stages, and head, the address of the first" if engine.stages else ""
+        across = "; over several machines give head, the address and port of the first" if engine.stages else ""
         raise ValueError(
             f"chips must be one of {', '.join(map(str, allowed))}, not {N}: tensor parallelism shares out the "
             f"{model.q_heads} query heads and {model.kv_heads} KV heads of {model.name} evenly, "
@@ -256,7 +268,7 @@ def _refuse_dtypes(engine: Engine, d: Deployment) -> None:
             f"compute must be {_or(_ARITHMETIC[d.weights])} for weights in {d.weights}, as engines multiply them, "
             f"not {shown(d.compute)}."
         )
-    if d.compute == "int8" and _blackwell(d):
+    if d.compute == "int8" and is_blackwell(d):
         raise ValueError(
             f"weights must not be multiplied in int8 on {d.chip.name}: {engine.name} {engine.version} has no "
             f"kernel for it on Blackwell. Choose weights in fp8, not int8."
@@ -269,7 +281,8 @@ def _refuse_dtypes(engine: Engine, d: Deployment) -> None:
         raise ValueError(f"kv must be {_or(caches)} for {engine.name}{words}, not {shown(d.kv)}.{engine.kv_hint}")
 
 
-def _blackwell(d: Deployment) -> bool:
+def is_blackwell(d: Deployment) -> bool:
+    """Whether the chips are of NVIDIA's Blackwell."""
     # Of NVIDIA's GPUs those with FP4 arithmetic. int8: CutlassInt8ScaledMMLinearKernel of vLLM claims all of CUDA, and
     # its library then says "Int8 not supported on SM100"; int8_scaled_mm of sgl-kernel is written for SM75 to SM90.
     return d.chip.vendor == "NVIDIA" and "fp4" in d.chip.flops
@@ -283,6 +296,11 @@ def sizes(d: Deployment) -> list[int]:
 def machines(d: Deployment) -> int:
     """Machines that the chips of the deployment fill."""
     return math.ceil(whole("chips", d.chips) / _machine(d))
+
+
+def along_network(d: Deployment, stages: int) -> int:
+    """Machines that share every layer, and so gather it over the network between them."""
+    return math.ceil(d.chips / stages / _machine(d))
 
 
 def _splits(d: Deployment, ways: int) -> bool:

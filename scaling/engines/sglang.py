@@ -1,11 +1,11 @@
 """SGLang: the launch commands, the pool of the KV cache, and the benchmark."""
 
+import math
+import re
 from dataclasses import replace
-from math import inf
 from typing import Any
 
-from scaling._array import Array
-from scaling._checks import flag, positive, share, shown, whole
+from scaling._checks import flag, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.engines.command import (
     Command,
@@ -14,16 +14,23 @@ from scaling.engines.command import (
     address_of,
     command_of,
     cross_check,
-    expectation,
     machine_flags,
     memory_share,
-    running_cap,
 )
-from scaling.engines.pool import KvPool, free_memory, sglang_pool as kv_pool, weights_on_chip
-from scaling.engines.rules import Engine, Start, share_of, start_of
+from scaling.engines.pool import free_memory, sglang_pool, stage_of, weights_on_chip
+from scaling.engines.rules import Engine, Start, machines, share_of, start_of
+from scaling.engines.running import Cap, expectation, running_cap
+from scaling.engines.sglang_memory import (
+    METADATA,
+    default_chunk as default_chunk,
+    default_mem_fraction as default_mem_fraction,
+    expected_pool as expected_pool,
+    recorded_batch,
+)
 from scaling.engines.words import gb, in_ms, no_flag
 from scaling.latency import prefill_time
-from scaling.units import GiB, MiB
+
+kv_pool = sglang_pool
 
 SGLANG = Engine(
     name="SGLang",
@@ -110,6 +117,7 @@ def launch_command(
     Source: SGLang 0.5.23; tests/data/engine_flags.json.
     """
     asked = _fraction_in(d, mem_fraction_static)
+    _refuse_large_chunk(d, asked, chunked_prefill, stages)
 
     def start(cap: int | None) -> Start:
         known: dict[str, Any] = {"mem_fraction_static": asked, "chunked_prefill": chunked_prefill}
@@ -138,7 +146,7 @@ def launch_command(
     return command_of(
         SGLANG,
         found,
-        first=[Flag("--model-path", found.checkpoint.name)],
+        first=[Flag("--model-path", _served(found.checkpoint.name))],
         memory=[*_across(found, head, rank), *([] if asked is None else [memory_share(SGLANG, fraction, found)])],
         longest=found.longest,
         cap=None if role == "prefill" else cap,
@@ -151,30 +159,74 @@ def launch_command(
         replicas=replicas,
         host=host,
         port=port,
+        rank=rank,
         notes=[
             *([left] if asked is None else []),
-            *([] if role == "prefill" else expectation(found, cap.sequences if cap else None)),
+            *([] if role is None or host is not None else [_REACHED]),
+            *([] if role == "prefill" else _expected(found, cap, replicas, max_step)),
         ],
     )
 
 
 _MIXED = "decode steps share a batch with prefill chunks, off by default"
 _METRICS = "the page /metrics for Prometheus, off by default"
+_REACHED = "a server of a pair registers under the address in --host, at which the other has to reach it"
+
+
+def _expected(start: Start, cap: Cap | None, replicas: int, max_step: float | None) -> list[str]:
+    """What to expect of a full pool, and whether its batch is beyond the graphs that SGLang records by itself.
+
+    Source: SGLang 0.5.23, srt/model_executor/runner/decode_cuda_graph_runner.py line 887.
+    """
+    most = cap.sequences if cap else None
+    said = expectation(start, most, copies=replicas, promised=None if cap else max_step)
+    B, recorded = min(start.held, most or start.held), recorded_batch(stage_of(start.d, start.stages))
+    if B > recorded:
+        said.append(f"graphs are recorded up to {recorded} sequences: --cuda-graph-max-bs-decode {B} covers the batch")
+    return said
+
+
+def _served(path: str) -> str:
+    """`path`, under which the model is served.
+
+    Raises ``ValueError`` for a colon, which SGLang keeps for adapters (srt/arg_groups/validation_hook.py line 215).
+    """
+    if ":" in path and not path.lower().startswith(("s3://", "gs://", "az://")):
+        raise ValueError(f"model_path must not hold a colon for SGLang, which reads an adapter after it, not {path}.")
+    return path
+
+
+def _refuse_large_chunk(d: Deployment, asked: float | None, chunk: int | None, stages: int) -> None:
+    """Refuse a prefill chunk for which SGLang, left alone, keeps back the room of the weights."""
+    if asked is not None or chunk is None:
+        return
+    one = stage_of(replace(d, chips=whole("chips", d.chips)), stages)
+    kept, usual = default_mem_fraction(one, chunked_prefill=whole("chunked_prefill", chunk)), default_mem_fraction(one)
+    need = weights_on_chip(one) / free_memory(one)
+    if kept < need < usual:
+        raise ValueError(
+            f"chunked_prefill must be smaller than {chunk:,} tokens, for which SGLang keeps back all but {kept:.3g} of "
+            f"the memory of {d.chip.name}: choose {default_chunk(d):,}, its own, or give mem_fraction_static."
+        )
 
 
 def _fraction_in(d: Deployment, asked: float | None) -> float | None:
     """The share of the free memory for weights and pool: as asked, the deployment's, or None for SGLang's own."""
     usable = share_of(d)
-    if asked is not None:
-        if share("mem_fraction_static", asked) < 1:
-            return float(asked)
-        raise ValueError("mem_fraction_static must be below 1, not 1: activations and CUDA graphs need room too.")
-    return usable if usable < 1 else None
+    if asked is None:
+        return usable if usable < 1 else None
+    most = math.floor((1 - METADATA / free_memory(d)) * 1000) / 1000
+    if share("mem_fraction_static", asked) <= most:
+        return float(asked)
+    raise ValueError(
+        f"mem_fraction_static must be at most {most:g} on {d.chip.name}, not {shown(asked)}: activations and CUDA "
+        f"graphs need room too."
+    )
 
 
 def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
     """The flags of several machines."""
-    if not (machines := machine_flags(start, rank)):
+    if not (machines := machine_flags(start, head, rank)):
         return []
     why = "of the machine with rank 0, where the others find it"
     return [*machines, Flag("--dist-init-addr", ":".join(address_of(head)), why)]
@@ -229,6 +281,9 @@ def disaggregated(
     Raises ``ValueError`` if the two do not hold the same model in the same dtypes, or for what either refuses.
     Source: SGLang 0.5.23; tests/data/engine_flags.json.
     """
+    for name, d in (("prefill", prefill), ("decode", decode)):
+        if machines(d) > 1 or {"head", "rank", "stages"} & set(both):
+            raise ValueError(f"{name} must be one machine: a pair of servers over several each is not built here.")
     for field in ("model", "weights", "kv"):
         one, other = getattr(prefill, field), getattr(decode, field)
         if one != other:
@@ -236,6 +291,8 @@ def disaggregated(
             raise ValueError(f"{field} must be the same on both servers, not {said}.")
     if transfer not in TRANSFERS:
         raise ValueError(f"transfer must be one of {', '.join(TRANSFERS)}, not {shown(transfer)}.")
+    if transfer == "mooncake_tcp" and ib_device is not None:
+        raise ValueError(f"ib_device must not be given for mooncake_tcp, which uses none, not {shown(ib_device)}.")
     both = {"host": "0.0.0.0", "context": context, **both}  # the router comes from another machine
     travels = "how the cache travels, mooncake by default"
     more = [] if transfer == TRANSFERS[0] else [Flag("--disaggregation-transfer-backend", transfer, travels)]
@@ -247,14 +304,37 @@ def disaggregated(
         launch_command(prefill, role="prefill", **both),
         launch_command(decode, role="decode", max_running=max_running, max_step=max_step, **both),
     )
-    first, second = (replace(server, options=(*server.options, *more)) for server in servers)
+    package = "nixl" if transfer == "nixl" else "mooncake-transfer-engine"
+    notes = [f"a package carries the cache: pip install {package}"]
+    if prefill.chips != decode.chips:
+        notes.append("SGLang warns that its speed is not guaranteed where the two differ in tensor parallelism")
+    notes.append("decode meets prefill at port 8998 of the prefill server: open it, and --port to the router")
+    first, second = (
+        replace(server, options=(*server.options, *more), notes=(*server.notes, *notes)) for server in servers
+    )
     port = both.get("port") or SGLANG.port
-    return first, second, _router([f"http://{no_flag('hosts', host)}:{port}" for host in hosts])
+    return first, second, _router([f"http://{host}:{port}" for host in _two(hosts)])
+
+
+def _two(hosts: Any) -> list[str]:
+    """The two hosts, IPv6 in brackets as an address on the web has it.
+
+    Raises ``ValueError`` for anything but the names of two machines.
+    """
+    if not isinstance(hosts, (tuple, list)) or len(hosts) != 2:
+        raise ValueError(f"hosts must be a pair, of the prefill and of the decode server, not {shown(hosts)}.")
+    plain = [no_flag("hosts", host).strip("[]") for host in hosts]
+    for host in plain:
+        if not (re.fullmatch(r"[\w.-]+", host) or (host.count(":") > 1 and re.fullmatch(r"[\da-fA-F:.]+", host))):
+            raise ValueError(f"hosts must be names or addresses without scheme, port or path, not {shown(host)}.")
+    if plain[0] == plain[1]:
+        raise ValueError(f"hosts must be two machines, as both servers take the same port, not {plain[0]} twice.")
+    return [f"[{host}]" if ":" in host else host for host in plain]
 
 
 def _router(addresses: list[str]) -> Command:
     return Command(
-        engine="SGLang's router",
+        engine="SGLang router",
         version="as of SGLang 0.5.23",
         date=SGLANG.date,
         program=("python", "-m", "sglang_router.launch_router"),
@@ -268,100 +348,4 @@ def _router(addresses: list[str]) -> Command:
             Flag("--port", "8000"),
         ),
         notes=("a package of its own: pip install sglang-router",),
-    )
-
-
-# The pool -------------------------------------------------------------------------------------------------------------
-
-# SGLang's own choices by the memory of a GPU below which they hold [MiB]: tokens of a prefill chunk, largest decode
-# batch that is recorded in a graph below 4 ways, and from 4 ways on.
-_BY_MEMORY = (
-    (20_480, 2048, 8, 8),
-    (35_840, 4096, 48, 160),
-    (61_440, 4096, 32, 160),
-    (163_840, 8192, 256, 512),
-    (inf, 16_384, 512, 512),
-)
-# Token counts of a prefill that are recorded in a graph, up to the chunk, and then every 512.
-_PREFILL_GRAPHS = (
-    *(*range(4, 33, 4), *range(48, 257, 16), *range(288, 513, 32)),
-    *(*range(576, 1025, 64), *range(1280, 4097, 256)),
-)
-# More than the weights goes when a model is loaded: five start-up logs show 0.06 to 0.21 GiB on one GPU, and 0.28 with
-# four ways of tensor parallelism, which is the only such log.
-_BUFFERS = {False: 0.135 * GiB, True: 0.28 * GiB}
-
-
-def default_chunk(d: Deployment) -> int:
-    """Tokens of one prefill chunk if nobody says otherwise: SGLang goes by the memory that the GPU reports. [tokens]
-
-    Source: SGLang 0.5.23, the default of ``--chunked-prefill-size``.
-    """
-    return next(chunk for below, chunk, _, _ in _BY_MEMORY if d.chip.device_memory / MiB < below)
-
-
-def default_mem_fraction(
-    d: Deployment,
-    *,
-    chunked_prefill: float | None = None,
-    max_running: int | None = None,
-    role: str | None = None,
-    stages: int = 1,
-) -> float:
-    """SGLang's own choice of ``--mem-fraction-static``, as an estimate. [-]
-
-    What it keeps back, in MiB: ``512 + 1.5 max(tokens, 2048) + 128 N + 2 graph batch + 8 graphs``, at least 10240 above
-    60 GiB. The constants move between releases, and other features keep back more: pass the fraction where it is known.
-
-    `chunked_prefill`: of one prefill chunk; in place of it a decode server counts its running requests. [tokens]
-    `max_running`: the cap, if one is set: no larger decode batch is then recorded in a graph. [sequences]
-    `role`: "prefill" records no decode steps, "decode" no prefills.
-    `stages`: of a pipeline, N counting the chips of all of them; with more than one no prefill is recorded.
-
-    Raises ``ValueError`` for a number that is not above 0, or another role.
-    Source: SGLang 0.5.23, srt/arg_groups/memory_hook.py, lines 62 to 388.
-    """
-    if role not in (None, "prefill", "decode"):
-        raise ValueError(f"role must be prefill or decode, not {shown(role)}.")
-    N, memory = whole("chips", d.chips), d.chip.device_memory / MiB
-    _, usual, few, many = next(row for row in _BY_MEMORY if memory < row[0])
-    chunk = usual if chunked_prefill is None else positive("chunked_prefill", chunked_prefill)
-    batch = few if N < 4 else many
-    running = batch if max_running is None else whole("max_running", max_running)
-    recorded = min(batch, running)
-    tokens = (recorded if max_running is None else running) if role == "decode" else chunk
-    graphs = 0 if role == "decode" or stages > 1 else _prefill_graphs(chunk)
-    reserve = 512 + 1.5 * max(tokens, 2048) + 128 * N * stages + 8 * graphs
-    reserve += 0 if role == "prefill" else 2 * recorded
-    if memory > 60 * 1024:
-        reserve = max(reserve, 10_240)
-    return max(0.0, round((memory - reserve) / memory, 3))
-
-
-def _prefill_graphs(chunk: float) -> float:
-    return float(sum(tokens <= chunk for tokens in _PREFILL_GRAPHS) + max(0.0, (chunk - 4096) // 512))
-
-
-def expected_pool(
-    d: Deployment,
-    *,
-    mem_fraction_static: Array = None,
-    chunked_prefill: int | None = None,
-    max_running: int | None = None,
-    role: str | None = None,
-    stages: int = 1,
-) -> KvPool:
-    """The pool that SGLang will make, before a log tells: `kv_pool` with an estimate of what a log would state.
-
-    `mem_fraction_static`: share of the free memory for weights and pool; SGLang's own choice if not given. [-]
-    `chunked_prefill`, `max_running`, `role`, `stages`: what that choice depends on, see `default_mem_fraction`.
-
-    Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
-    """
-    own = default_mem_fraction(d, chunked_prefill=chunked_prefill, max_running=max_running, role=role, stages=stages)
-    return kv_pool(
-        d,
-        free_before_load=free_memory(d),
-        mem_fraction_static=own if mem_fraction_static is None else mem_fraction_static,
-        weights=weights_on_chip(d) + _BUFFERS[d.chips > 1],
     )

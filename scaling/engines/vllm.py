@@ -1,7 +1,9 @@
 """vLLM: the launch command and the pool of the KV cache."""
 
+import math
+
 from scaling._array import Array
-from scaling._checks import share, whole
+from scaling._checks import record, share, shown, whole
 from scaling.deployment import Deployment
 from scaling.engines.command import (
     Command,
@@ -10,12 +12,11 @@ from scaling.engines.command import (
     address_of,
     command_of,
     cross_check,
-    expectation,
     machine_flags,
-    running_cap,
 )
-from scaling.engines.pool import KvPool, chip_token_bytes, vllm_pool as kv_pool, weights_on_chip
-from scaling.engines.rules import Engine, Start, as_run, share_of, start_of
+from scaling.engines.pool import KvPool, chip_token_bytes, free_memory, vllm_pool as kv_pool, weights_on_chip
+from scaling.engines.rules import Engine, Start, as_run, is_blackwell, share_of, start_of
+from scaling.engines.running import expectation, running_cap
 from scaling.engines.words import gb
 from scaling.units import GiB
 
@@ -51,6 +52,7 @@ VLLM = Engine(
     mixed="a smaller --max-num-batched-tokens",
     benchmark=("vllm", "bench", "serve"),
     splits_cache=True,
+    open=True,
 )
 
 
@@ -141,9 +143,9 @@ def launch_command(
     Source: vLLM 0.33.0; tests/data/engine_flags.json.
     """
     share_of(d)
-    asked = None if gpu_memory_utilization is None else share("gpu_memory_utilization", gpu_memory_utilization)
+    asked = _utilization_in(d, gpu_memory_utilization)
 
-    def start(sequences: int | None) -> Start:
+    def start(sequences: int) -> Start:
         u = UTILIZATION if asked is None else asked
         return start_of(
             VLLM,
@@ -159,11 +161,12 @@ def launch_command(
             knob="gpu_memory_utilization",
         )
 
-    found = start(None if max_running is None else whole("max_running", max_running))
+    sequences, tokens = _batch(d, max_running, max_num_batched_tokens)
+    found = start(sequences)
     cap = running_cap(found, max_running, max_step)
     if cap and max_running is None:
-        found = start(cap.sequences)  # fewer sequences have fewer logits, so the pool is larger
-    sequences, tokens = _batch(d, cap.sequences if cap else None, max_num_batched_tokens)
+        sequences = cap.sequences
+        found = start(sequences)  # fewer sequences have fewer logits, so the pool is larger
     cross_check(VLLM, CROSS_CHECKS, _checked(found, sequences, tokens, replicas))
     return command_of(
         VLLM,
@@ -176,10 +179,11 @@ def launch_command(
         replicas=replicas,
         host=host,
         port=port,
+        rank=rank,
         notes=[
             *(["each token and head has a scale on top of those bytes"] if d.kv in ("int8", "int4") else []),
-            *expectation(found, sequences),
-            "chunked prefill, prefix caching and the page /metrics are on by default",
+            *expectation(found, sequences, copies=replicas, promised=None if cap else max_step),
+            *_captured(found, sequences),
         ],
     )
 
@@ -187,7 +191,34 @@ def launch_command(
 def _batch(d: Deployment, cap: int | None, asked: int | None) -> tuple[int, int]:
     """Sequences and tokens of a step at the most, as vLLM fills in what is not given."""
     tokens = default_step_tokens(d) if asked is None else whole("max_num_batched_tokens", asked)
-    return (min(default_sequences(d), tokens) if cap is None else cap), tokens
+    return (min(default_sequences(d), tokens) if cap is None else whole("max_running", cap)), tokens
+
+
+def _utilization_in(d: Deployment, asked: float | None) -> float | None:
+    """The share of the whole memory, if one was asked for.
+
+    Raises ``ValueError`` for more than is free at the start (v1/worker/utils.py line 763).
+    """
+    if asked is None:
+        return None
+    free = free_memory(d) / d.chip.device_memory
+    if share("gpu_memory_utilization", asked) <= free:
+        return float(asked)
+    raise ValueError(
+        f"gpu_memory_utilization must be at most {math.floor(free * 1000) / 1000:g} on {d.chip.name}, not "
+        f"{shown(asked)}: CUDA takes some of the memory first, and vLLM does not start where less is free."
+    )
+
+
+def _captured(start: Start, sequences: int) -> list[str]:
+    """Where the batch to expect is beyond the graphs that vLLM captures.
+
+    Source: vLLM 0.33.0, config/vllm.py, lines 2463 to 2470.
+    """
+    most, B = 1024 if is_blackwell(start.d) else 512, min(start.held, sequences)
+    if B <= most:
+        return []
+    return [f"graphs are captured up to {most} sequences: --max-cudagraph-capture-size {B} covers the batch of {B:,}"]
 
 
 def _checked(start: Start, sequences: int, tokens: int, replicas: int) -> dict[str, int]:
@@ -219,8 +250,9 @@ def _across(start: Start, head: str | None, rank: int) -> list[Flag]:
     if (parts := _split(d, ways)) > 1:
         why = f"{ways} ways share {d.model.kv_heads} KV heads: without it each is stored {parts} times"
         flags.append(Flag("--decode-context-parallel-size", str(parts), why))
-    if machines := machine_flags(start, rank):
+    if machines := machine_flags(start, head, rank):
         address, port = address_of(head)
+        address = address.strip("[]")  # the port has a flag of its own, so IPv6 needs no brackets
         flags += [
             *machines,
             Flag("--master-addr", address, "of the machine with rank 0"),
@@ -276,6 +308,7 @@ def expected_pool(
 
     Raises ``ValueError`` for nonsense; a pool without room is a value with a negative `budget`.
     """
+    record("d", d, Deployment)
     B = default_sequences(d) if max_num_seqs is None else whole("max_num_seqs", max_num_seqs)
     return kv_pool(
         d,

@@ -2,10 +2,12 @@
 
 ## sglang, nothing asked
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 8: 141 GB of weights as loaded need at least 4 H100 SXM at 0.812 of
+# --tp-size 8: 141 GB of weights as loaded need at least 4 H100 SXM at 0.818 of
 #   their memory. Each of 8 reads 17.4 GB a step, in 5.19 ms at the least
 # --enable-metrics: the page /metrics for Prometheus, off by default
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 327,680 B per token
+# in docker add --ipc host: the processes of the GPUs share memory
 # listens on 127.0.0.1 only: in a container or for other machines add --host
 #   0.0.0.0
 # left alone, SGLang takes a memory fraction of about 0.812, from which the
@@ -43,9 +45,10 @@ sglang serve \
 # --enable-metrics: the page /metrics for Prometheus, off by default
 # --host 0.0.0.0: the address to listen on, 127.0.0.1 by default
 # --port 30001: the port to listen on, 30000 by default
-# the pool of about 1,355,506 tokens holds 330 sequences of 4,096 tokens, of
-#   which 64 run at once: a step then takes 8.47 ms by the serial roofline, for
-#   7,556 tokens a second
+# in docker add --ipc host: the processes of the GPUs share memory
+# the pool of about 1,355,506 tokens in each copy holds 330 sequences of 4,096
+#   tokens, of which 64 run at once: a step then takes 8.47 ms by the serial
+#   roofline without collectives, for 7,556 tokens a second in each copy
 sglang serve \
   --model-path org/model \
   --tp-size 4 \
@@ -71,9 +74,13 @@ sglang serve \
 #   CUDA graphs
 # --disaggregation-mode prefill: reads prompts and sends their cache on, up to
 #   2.68 GB for each
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 327,680 B per token
+# in docker add --ipc host: the processes of the GPUs share memory
 # listens on 127.0.0.1 only: in a container or for other machines add --host
 #   0.0.0.0
+# a server of a pair registers under the address in --host, at which the other
+#   has to reach it
 sglang serve \
   --model-path meta-llama/Meta-Llama-3-70B-Instruct \
   --tp-size 8 \
@@ -93,13 +100,15 @@ sglang serve \
 # --context-length 8192: no sequence grows beyond it, LLaMA 3-405B could go to
 #   131,072
 # --enable-metrics: the page /metrics for Prometheus, off by default
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 516,096 B per token
-# listens on 127.0.0.1 only: in a container or for other machines add --host
-#   0.0.0.0
+# one such command a machine, ranks 0 to 1, with NCCL_SOCKET_IFNAME set
+# in docker add --ipc host: the processes of the GPUs share memory
 # left alone, SGLang takes a memory fraction of about 0.805, from which the
 #   numbers follow
 # the pool of about 511,834 tokens holds 62 sequences of 8,192 tokens: a step
-#   then takes 35 ms by the serial roofline, for 1,770 tokens a second
+#   then takes 35 ms by the serial roofline without collectives, for 1,770
+#   tokens a second
 sglang serve \
   --model-path meta-llama/Llama-3.1-405B-Instruct \
   --tp-size 8 \
@@ -121,11 +130,15 @@ sglang serve \
 # --chunked-prefill-size 8192: the default on H100 SXM already, no prompt is
 #   longer than 8,192 tokens, so none is split
 # --enable-metrics: the page /metrics for Prometheus, off by default
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in fp16, the default: 327,680 B per token
+# in docker add --ipc host: the processes of the GPUs share memory
 # listens on 127.0.0.1 only: in a container or for other machines add --host
 #   0.0.0.0
 # the pool of about 1,419,948 tokens holds 173 sequences of 8,192 tokens: a
-#   step then takes 22.5 ms by the serial roofline, for 7,684 tokens a second
+#   step then takes 22.5 ms by the serial roofline without collectives, for
+#   7,684 tokens a second. No batch in the pool passes the limit of 30 ms, so
+#   no cap is needed
 sglang serve \
   --model-path meta-llama/Meta-Llama-3-70B-Instruct \
   --tp-size 8 \
@@ -136,13 +149,14 @@ sglang serve \
 
 ## sglang, stored in fp8
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 4: 72.7 GB of weights as loaded need at least 2 H100 SXM at 0.818
+# --tp-size 4: 72.7 GB of weights as loaded need at least 2 H100 SXM at 0.827
 #   of their memory. Each of 4 reads 17.6 GB a step, in 5.27 ms at the least
 # --kv-cache-dtype fp8_e4m3: 163,840 B per token in place of 327,680, as the
 #   default keeps bf16. Without scales in the checkpoint it runs at a scale of
 #   1, so check the accuracy
 # --enable-metrics: the page /metrics for Prometheus, off by default
 # the checkpoint is stored in FP8: no flag is needed to load it
+# in docker add --ipc host: the processes of the GPUs share memory
 # listens on 127.0.0.1 only: in a container or for other machines add --host
 #   0.0.0.0
 # left alone, SGLang takes a memory fraction of about 0.818, from which the
@@ -156,9 +170,10 @@ sglang serve \
 
 ## vllm, nothing asked
 # vLLM 0.33.0, flags as of 2026-11-01
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 131,072 B per token
+# listens on every address without a key: see --host and --api-key
 # the pool has about 431,248 tokens
-# chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve meta-llama/Meta-Llama-3-8B-Instruct
 
 ## vllm, everything
@@ -182,11 +197,11 @@ vllm serve meta-llama/Meta-Llama-3-8B-Instruct
 #   decode and prefill together, more of them raise the activation peak
 # --host 0.0.0.0: the address to listen on
 # --port 30001: the port to listen on, 8000 by default
+# in docker add --ipc host: the processes of the GPUs share memory
 # each token and head has a scale on top of those bytes
-# the pool of about 1,495,968 tokens holds 365 sequences of 4,096 tokens, of
-#   which 64 run at once: a step then takes 8.47 ms by the serial roofline, for
-#   7,556 tokens a second
-# chunked prefill, prefix caching and the page /metrics are on by default
+# the pool of about 1,495,968 tokens in each copy holds 365 sequences of 4,096
+#   tokens, of which 64 run at once: a step then takes 8.47 ms by the serial
+#   roofline without collectives, for 7,556 tokens a second in each copy
 vllm serve org/model \
   --tensor-parallel-size 4 \
   --data-parallel-size 2 \
@@ -206,11 +221,16 @@ vllm serve org/model \
 #   the least
 # --kv-cache-dtype int4_per_token_head: 81,920 B per token in place of 327,680,
 #   as the default keeps bf16
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
+# in docker add --ipc host: the processes of the GPUs share memory
+# listens on every address without a key: see --host and --api-key
 # each token and head has a scale on top of those bytes
 # the pool of about 5,317,664 tokens holds 649 sequences of 8,192 tokens: a
-#   step then takes 27.6 ms by the serial roofline, for 23,474 tokens a second
+#   step then takes 27.6 ms by the serial roofline without collectives, for
+#   23,474 tokens a second
 # from 296 sequences on arithmetic takes longer than reading the weights
-# chunked prefill, prefix caching and the page /metrics are on by default
+# graphs are captured up to 512 sequences: --max-cudagraph-capture-size 649
+#   covers the batch of 649
 vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
   --tensor-parallel-size 8 \
   --kv-cache-dtype int4_per_token_head
@@ -224,14 +244,15 @@ vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
 #   default keeps bf16. Without scales in the checkpoint it runs at a scale of
 #   1, so check the accuracy
 # --max-num-seqs 352: a step of 352 sequences of 2,048 tokens takes 15 ms by
-#   the serial roofline, one more would pass the limit of 15 ms. The pool holds
-#   642
+#   the serial roofline without collectives, one more would pass the limit of
+#   15 ms. The pool holds 642
 # the checkpoint is stored in FP8: no flag is needed to load it
+# in docker add --ipc host: the processes of the GPUs share memory
+# listens on every address without a key: see --host and --api-key
 # the pool of about 1,398,464 tokens holds 682 sequences of 2,048 tokens, of
-#   which 352 run at once: a step then takes 15 ms by the serial roofline, for
-#   23,474 tokens a second
+#   which 352 run at once: a step then takes 15 ms by the serial roofline
+#   without collectives, for 23,474 tokens a second
 # from 300 sequences on arithmetic takes longer than reading the weights
-# chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
   --tensor-parallel-size 4 \
   --kv-cache-dtype fp8_e4m3 \
@@ -251,10 +272,13 @@ vllm serve RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
 # --headless: only the machine with rank 0 answers requests
 # --max-model-len 8192: no sequence grows beyond it, LLaMA 3-405B could go to
 #   131,072
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 516,096 B per token
+# one such command a machine, ranks 0 to 1, with NCCL_SOCKET_IFNAME set
+# in docker add --ipc host: the processes of the GPUs share memory
 # the pool of about 645,904 tokens holds 78 sequences of 8,192 tokens: a step
-#   then takes 36.3 ms by the serial roofline, for 2,150 tokens a second
-# chunked prefill, prefix caching and the page /metrics are on by default
+#   then takes 36.3 ms by the serial roofline without collectives, for 2,150
+#   tokens a second
 vllm serve meta-llama/Llama-3.1-405B-Instruct \
   --tensor-parallel-size 8 \
   --pipeline-parallel-size 2 \
@@ -278,10 +302,15 @@ vllm serve meta-llama/Llama-3.1-405B-Instruct \
 # --master-port 20000: at which the others find it
 # --max-model-len 8192: no sequence grows beyond it, LLaMA 3-405B could go to
 #   131,072
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 516,096 B per token
+# tensor parallelism crosses machines: stages, one a machine, are usual
+# one such command a machine, ranks 0 to 1, with NCCL_SOCKET_IFNAME set
+# in docker add --ipc host: the processes of the GPUs share memory
+# listens on every address without a key: see --host and --api-key
 # the pool of about 645,808 tokens holds 78 sequences of 8,192 tokens: a step
-#   then takes 21.2 ms by the serial roofline, for 3,676 tokens a second
-# chunked prefill, prefix caching and the page /metrics are on by default
+#   then takes 21.2 ms by the serial roofline without collectives, for 3,676
+#   tokens a second
 vllm serve meta-llama/Llama-3.1-405B-Instruct \
   --tensor-parallel-size 16 \
   --decode-context-parallel-size 2 \
@@ -299,9 +328,11 @@ vllm serve meta-llama/Llama-3.1-405B-Instruct \
 # --dtype float16: arithmetic and activations in fp16 in place of bf16
 # --max-num-batched-tokens 4096: of one step, decode and prefill together, more
 #   of them raise the activation peak
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in fp16, the default: 327,680 B per token
+# in docker add --ipc host: the processes of the GPUs share memory
+# listens on every address without a key: see --host and --api-key
 # the pool has about 1,329,408 tokens
-# chunked prefill, prefix caching and the page /metrics are on by default
 vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
   --tensor-parallel-size 8 \
   --dtype float16 \
@@ -316,6 +347,7 @@ vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
 #   without effect here
 # --inference-max-seq-length 8192: no sequence grows beyond it, 2,560 by
 #   default, LLaMA 3-8B was made for 8,192
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 131,072 B per token
 # the pool has about 327,424 tokens
 # to be run in the Megatron-LM repository, on a checkpoint converted to its own
@@ -349,8 +381,8 @@ torchrun \
 # --port 5001: the port to listen on, 5000 by default
 # the cache stays in bf16, the default: 327,680 B per token
 # the pool of about 392,960 tokens holds 95 sequences of 4,096 tokens, of which
-#   8 run at once: a step then takes 11.2 ms by the serial roofline, for 716
-#   tokens a second
+#   8 run at once: a step then takes 11.2 ms by the serial roofline without
+#   collectives, for 716 tokens a second
 # to be run in the Megatron-LM repository, on a checkpoint converted to its own
 #   format
 env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
@@ -379,9 +411,11 @@ env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
 #   without effect here
 # --inference-max-seq-length 8192: no sequence grows beyond it, 2,560 by
 #   default, LLaMA 3-8B was made for 8,192
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 131,072 B per token
 # the pool of about 655,104 tokens holds 79 sequences of 8,192 tokens: a step
-#   then takes 14.9 ms by the serial roofline, for 5,302 tokens a second
+#   then takes 14.9 ms by the serial roofline without collectives, for 5,302
+#   tokens a second
 # to be run in the Megatron-LM repository, on a checkpoint converted to its own
 #   format
 env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
@@ -398,6 +432,7 @@ env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
 
 ## mini_sglang, nothing asked
 # Mini-SGLang commit 20fcd7f3c6a1, flags as of 2026-03-13
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 131,072 B per token
 # the pool has about 458,066 tokens
 # there is no page /metrics
@@ -417,7 +452,8 @@ python -m minisgl \
 # --port 1920: the port to listen on, 1919 by default
 # the cache stays in fp16, the default: 327,680 B per token
 # the pool of about 1,220,853 tokens holds 298 sequences of 4,096 tokens: a
-#   step then takes 20.2 ms by the serial roofline, for 14,784 tokens a second
+#   step then takes 20.2 ms by the serial roofline without collectives, for
+#   14,784 tokens a second
 # from 296 sequences on arithmetic takes longer than reading the weights
 # there is no page /metrics
 python -m minisgl \
@@ -438,6 +474,7 @@ python -m minisgl \
 #   CUDA graphs
 # --max-prefill-length 8192: tokens of a prefill chunk, 8192 is the default
 #   already
+# meta-llama repositories are gated: set HF_TOKEN of an account let in
 # the cache stays in bf16, the default: 327,680 B per token
 # the pool has about 1,324,071 tokens
 # there is no page /metrics
@@ -461,10 +498,15 @@ python -m minisgl \
 # --disaggregation-transfer-backend nixl: how the cache travels, mooncake by
 #   default
 # the checkpoint is stored in FP8: no flag is needed to load it
+# in docker add --ipc host: the processes of the GPUs share memory
 # left alone, SGLang takes a memory fraction of about 0.874, from which the
 #   numbers follow
 # the pool of about 1,353,442 tokens holds 165 sequences of 8,192 tokens: a
-#   step then takes 21.8 ms by the serial roofline, for 7,572 tokens a second
+#   step then takes 21.8 ms by the serial roofline without collectives, for
+#   7,572 tokens a second
+# a package carries the cache: pip install nixl
+# decode meets prefill at port 8998 of the prefill server: open it, and --port
+#   to the router
 sglang serve \
   --model-path RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
   --tp-size 4 \
@@ -475,7 +517,7 @@ sglang serve \
   --disaggregation-transfer-backend nixl
 
 ## the router of a pair
-# SGLang s router as of SGLang 0.5.23, flags as of 2026-10-30
+# SGLang router as of SGLang 0.5.23, flags as of 2026-10-30
 # --pd-disaggregation: each request goes to a prefill server first and then to
 #   a decode server
 # --host 0.0.0.0: the address to listen on

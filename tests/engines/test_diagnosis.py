@@ -9,7 +9,8 @@ import pytest
 from scaling.chips import H100
 from scaling.deployment import Deployment, Efficiency
 from scaling.engines import diagnosis
-from scaling.engines.diagnosis import Finding, diagnose, start_failure
+from scaling.engines.diagnosis import Finding, diagnose
+from scaling.engines.failures import start_failure
 from scaling.engines.metrics import Histogram, Metrics, read_metrics
 from scaling.engines.sglang import SGLANG
 from scaling.engines.vllm import VLLM
@@ -85,6 +86,7 @@ def test_a_page_that_says_little(engine: str) -> None:
 
 def test_an_idle_server_is_not_judged_by_its_past() -> None:
     """Without a running batch nobody knows at which batch the mean was taken."""
+    assert findings(running=0, waiting=0, tpot=None, throughput=None)[0].what == "Nothing stands out"
     (only,) = findings(running=0, waiting=0, cache_usage=0.0, used_tokens=0, throughput=0.0, tpot=times(9 * FLOOR))
     assert only.what.startswith("Nothing") and math.isnan(only.measured)
 
@@ -285,9 +287,18 @@ def test_samples() -> None:
     assert second.what == "Time to first token, mean" and str(second).endswith("(See 07_prefill_disaggregation.ipynb.)")
     assert str(second).startswith("Time to first token, mean: 216 ms against 43.2 ms. ")
     vllm = diagnose(D, PAGES["vllm"])
+    assert "single steps that are held up" in vllm[0].advice  # 83 % of them take less than 25 ms, the mean is 36
     assert {finding.what.split(",")[0] for finding in vllm} == {"Time per output token", "Time to first token"}
     one_card = diagnose(Deployment(model=LLAMA3_8B, chip=H100), PAGES["sglang"])
     assert one_card[0].what.startswith("Mismatch")
+
+
+def test_a_page_of_another_size_is_of_another_model() -> None:
+    first = diagnose(D, replace(HEALTHY, model="org/Llama-3.1-8B-Instruct"))[0]
+    assert first.what == "Mismatch, billion parameters by name" and (first.measured, first.against) == (8, 70)
+    assert str(first).startswith("Mismatch, billion parameters by name: 8 against 70. The page is of org/Llama-3.1-8B")
+    for name in ("org/Llama-3.3-70B", "my-model", None, "70b", "8B-in-70B", "8Bit"):
+        assert findings(model=name)[0].what.startswith("Nothing"), name
 
 
 def test_causes_come_before_what_follows_from_them() -> None:

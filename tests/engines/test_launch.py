@@ -33,6 +33,7 @@ from scaling import (
     MI300X,
     TPU_V5E,
     Deployment,
+    Efficiency,
     Model,
     decode_step,
     weight_bytes,
@@ -189,7 +190,7 @@ def as_called(command: Command) -> list[str]:
 
 def test_the_grid_is_a_grid() -> None:
     assert len(COMMANDS) > 150
-    assert {command.engine for command in COMMANDS} == {*ENGINES, "SGLang's router"}
+    assert {command.engine for command in COMMANDS} == {*ENGINES, "SGLang router"}
     assert {flag for command in COMMANDS for flag in command.flags} >= {
         "--dp-size", "--disaggregation-mode", "--max-model-len", "--memory-ratio", "--quantization", "--kv-cache-dtype"
     }  # fmt: skip
@@ -296,8 +297,8 @@ def test_what_a_shell_cannot_be_given_is_refused(bad: Any) -> None:
 @given(st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1))
 @settings(max_examples=40, deadline=None)
 def test_any_printable_path_survives(path: str) -> None:
-    if path.startswith("-"):
-        with pytest.raises(ValueError, match="must not start with a hyphen"):
+    if path.startswith("-") or ":" in path:
+        with pytest.raises(ValueError, match=r"must not start with a hyphen|must not hold a colon"):
             sglang.launch_command(B8, model_path=path)
     elif path.isprintable():
         command = sglang.launch_command(B8, model_path=path)
@@ -683,8 +684,8 @@ def test_machines_that_do_not_know_each_other_are_refused() -> None:
     asked = {"context": 8192, "stages": 2}
     for start in (sglang.launch_command, vllm.launch_command):
         refused(lambda start=start: start(LARGE, **asked), "head must be given", "2 machines", "10.0.0.1:20000")
-        refused(lambda start=start: start(LARGE, context=8192), "over several machines give stages, and head")
-        for head in ("10.0.0.1", ":1", "-x:1", "host:port"):
+        refused(lambda start=start: start(LARGE, context=8192), "over several machines give head")
+        for head in ("10.0.0.1", ":1", "-x:1", "host:port", "a:0", "a:99999", "fd00::1:20000", "http://a:1"):
             refused(lambda start=start, head=head: start(LARGE, **asked, head=head), "head must")
         for rank in (-1, 2, True, "0"):
             refused(lambda start=start, rank=rank: start(LARGE, **TWO, stages=2, rank=rank), "rank must be a whole")
@@ -840,6 +841,135 @@ def test_megatrons_buffer_is_what_the_weights_leave() -> None:
     assert start_megatron(tight, buffer=8 * GiB).flags[flag] == "8"
 
 
+def test_head_and_rank_are_for_several_machines() -> None:
+    for start in (sglang.launch_command, vllm.launch_command):
+        refused(lambda s=start: s(B8, head="a:1"), "head must not be given for 1 chips in one machine, not 'a:1'")
+        refused(lambda s=start: s(B8, rank=1), "rank must not be given", "not 1")
+        second = start(LARGE, **TWO, stages=2, rank=1)
+        assert not any("listens" in note for note in second.notes)
+        assert any("ranks 0 to 1" in note and "NCCL_SOCKET_IFNAME" in note for note in second.notes)
+    six = vllm.launch_command(LARGE, **TWO | {"head": "[fd00::1]:20000"})
+    assert (six.flags["--master-addr"], six.flags["--master-port"]) == ("fd00::1", "20000")
+    assert any("stages, one a machine, are usual" in note for note in six.notes)
+    assert not any("are usual" in note for note in vllm.launch_command(LARGE, **TWO, stages=2).notes)
+    there = sglang.launch_command(LARGE, **TWO | {"head": "[fd00::1]:20000"}).flags["--dist-init-addr"]
+    assert there == "[fd00::1]:20000"
+
+
+def test_steps_are_counted_by_the_efficiency_and_say_what_is_left_out() -> None:
+    linked = replace(B70, efficiency=Efficiency(links=0.8, start=5e-6))
+    plain, counted = (vllm.launch_command(d, context=8192, max_step=15 * ms) for d in (B70, linked))
+    assert "by the serial roofline without collectives" in cap(plain)[1]
+    assert "at the efficiency given" in cap(counted)[1] and "without" not in cap(counted)[1]
+    assert cap(counted)[0] < cap(plain)[0]
+    assert "without collectives" not in str(vllm.launch_command(B8, context=8192))
+    slow = replace(B70, efficiency=Efficiency(bandwidth=0.5))
+    flag = "--tensor-parallel-size"
+    assert dict(vllm.launch_command(slow).reasons)[flag] == dict(vllm.launch_command(B70).reasons)[flag]
+
+
+def test_a_promise_is_in_seconds_and_what_needs_no_cap_is_said() -> None:
+    for start in START.values():
+        refused(lambda s=start: s(B70, context=8192, max_step=10), "max_step must be at most 1, in seconds, not 10")
+        assert any("limit of 900 ms, so no cap" in note for note in start(B70, context=8192, max_step=0.9).notes)
+
+
+def test_batches_beyond_the_graphs_say_so() -> None:
+    asked: dict[str, Any] = {"context": 8192, "mean": 2048}
+    (note,) = (n for n in sglang.launch_command(B70, **asked).notes if "graphs" in n)
+    assert note == "graphs are recorded up to 512 sequences: --cuda-graph-max-bs-decode 642 covers the batch"
+    assert not any("graphs are" in n for n in sglang.launch_command(B70, **asked, max_running=512).notes)
+    l40s = Deployment(model=LLAMA3_8B, chip=L40S)
+    assert any("up to 32 sequences" in n for n in sglang.launch_command(l40s, context=1024).notes)
+    (note,) = (n for n in vllm.launch_command(B70, **asked).notes if "graphs" in n)
+    assert "up to 512" in note and "--max-cudagraph-capture-size" in note
+    assert not any("graphs are" in n for n in vllm.launch_command(B70, **asked, max_running=512).notes)
+    b200 = vllm.launch_command(replace(B70, chip=B200), context=2048, max_running=1000)
+    assert not any("graphs are" in n for n in b200.notes)
+
+
+def test_a_small_budget_has_a_small_cap_in_the_pool() -> None:
+    few = vllm.launch_command(B8, max_num_batched_tokens=512)
+    assert said_pool(few) == vllm.expected_pool(B8, max_num_seqs=512).tokens > vllm.expected_pool(B8).tokens
+
+
+def test_the_numbers_of_copies_are_of_each() -> None:
+    d = replace(B70, chips=4)
+    for start in (sglang.launch_command, vllm.launch_command):
+        assert "in each copy" in " ".join(start(d, context=8192, replicas=2).notes)
+        assert "in each copy" not in " ".join(start(d, context=8192).notes)
+
+
+def test_what_the_engines_refuse_at_their_start() -> None:
+    refused(lambda: vllm.launch_command(B8, gpu_memory_utilization=1.0), "gpu_memory_utilization must be at most 0.992")
+    vllm.launch_command(B8, gpu_memory_utilization=0.992)
+    refused(lambda: sglang.launch_command(B8, mem_fraction_static=0.995), "mem_fraction_static must be at most 0.993")
+    refused(lambda: sglang.launch_command(B8, model_path="org/m:v2"), "model_path must not hold a colon", "org/m:v2")
+    sglang.launch_command(B8, model_path="s3://bucket/m")
+    large = "chunked_prefill must be smaller than 65,536 tokens"
+    refused(lambda: sglang.launch_command(B8, chunked_prefill=65_536), large, "choose 8,192")
+    sglang.launch_command(B8, chunked_prefill=65_536, mem_fraction_static=0.8)
+
+
+def test_fp16_weights_multiply_in_fp16_whatever_the_record_names() -> None:
+    for start in (sglang.launch_command, vllm.launch_command):
+        given, left = (start(replace(B70, weights="fp16", kv="fp16", compute=c)) for c in ("fp16", "bf16"))
+        assert str(given) == str(left) and given.flags["--dtype"] == "float16"
+
+
+def test_fp8_weights_without_fp8_arithmetic_are_said() -> None:
+    said = "A100 80GB SXM has no FP8 arithmetic: the weights are stored in FP8 and computed in bf16"
+    for start in (sglang.launch_command, vllm.launch_command):
+        assert said in start(replace(B70, weights="fp8", chip=A100), context=4096).notes
+        assert said not in start(replace(B70, weights="fp8"), context=4096).notes
+
+
+def test_what_the_surroundings_have_to_give() -> None:
+    token = "meta-llama repositories are gated: set HF_TOKEN of an account let in"
+    for start in (sglang.launch_command, vllm.launch_command):
+        assert token in start(B70).notes and token not in start(B70, model_path="m").notes
+        docker = [any("--ipc host" in note for note in start(d).notes) for d in (B70, B8)]
+        assert docker == [True, False]
+    key = "listens on every address without a key: see --host and --api-key"
+    assert key in vllm.launch_command(B8).notes and key not in vllm.launch_command(B8, host="127.0.0.1").notes
+
+
+def test_the_fraction_of_the_fewest_chips_is_theirs() -> None:
+    d = replace(B70, weights="fp8", usable=1.0)
+    (at,) = re.findall(r"at ([\d.]+) of", dict(sglang.launch_command(d).reasons)["--tp-size"])
+    assert at == f"{sglang.default_mem_fraction(replace(d, chips=2)):.3g}"
+
+
+def test_hosts_of_a_pair_are_two_machines() -> None:
+    def pair(hosts: Any, **asked: Any) -> Command:
+        return sglang.disaggregated(B70, B70, context=8192, hosts=hosts, **asked)[2]
+
+    for bad in (("a",), ("a", "b", "c"), "ab", ("http://a", "b"), ("a:1", "b"), ("a/x", "b"), ("a", "a")):
+        refused(lambda bad=bad: pair(bad), "hosts must be")
+    router = pair(("fd00::1", "[fd00::2]"))
+    assert router.flags["--prefill"] == "http://[fd00::1]:30000"
+    assert router.flags["--decode"] == "http://[fd00::2]:30000"
+    tcp: dict[str, Any] = {"transfer": "mooncake_tcp", "ib_device": "mlx5_0"}
+    refused(lambda: pair(("a", "b"), **tcp), "ib_device must not be given for mooncake_tcp")
+    for asked in ({"head": "a:1"}, {"rank": 1}, {"stages": 2}):
+        refused(lambda asked=asked: pair(("a", "b"), **asked), "prefill must be one machine", "not built")
+    large = replace(B70, chips=16)
+    refused(lambda: sglang.disaggregated(B70, large, context=8192), "decode must be one machine")
+
+
+def test_a_pair_names_its_package_its_port_and_its_differences() -> None:
+    for transfer, package in (("mooncake", "mooncake-transfer-engine"), ("nixl", "nixl")):
+        one, other, _ = sglang.disaggregated(B70, B70, context=8192, transfer=transfer)
+        for server in (one, other):
+            assert f"a package carries the cache: pip install {package}" in server.notes
+            assert any("port 8998" in note for note in server.notes)
+            assert not any("guaranteed" in note for note in server.notes)
+    for server in sglang.disaggregated(B70, replace(B70, chips=4), context=4096)[:2]:
+        assert any("not guaranteed" in note for note in server.notes)
+    alone = sglang.launch_command(B70, role="prefill")
+    assert any("registers under the address in --host" in note for note in alone.notes)
+
+
 # What would not start ------------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -910,7 +1040,7 @@ def test_engines_without_quantised_weights_or_cache_say_so() -> None:
 def test_weights_are_multiplied_as_engines_do() -> None:
     allowed = {
         "bf16": {"bf16"},
-        "fp16": {"fp16"},
+        "fp16": {"fp16", "bf16"},
         "fp8": {"fp8", "bf16"},
         "int8": {"int8", "bf16", "fp16"},
         "int4": {"bf16", "fp16"},
@@ -985,7 +1115,7 @@ def test_shares_of_nonsense_are_refused() -> None:
         refused(lambda bad=bad: vllm.launch_command(B70, gpu_memory_utilization=bad), "gpu_memory_utilization must be")
         refused(lambda bad=bad: mini_sglang.launch_command(B70, memory_ratio=bad), "memory_ratio must be a share")
         refused(lambda bad=bad: start_megatron(B70, buffer=-1 if bad else 0), "buffer must be a finite number above 0")
-    refused(lambda: sglang.launch_command(B70, mem_fraction_static=1), "mem_fraction_static must be below 1")
+    refused(lambda: sglang.launch_command(B70, mem_fraction_static=1), "mem_fraction_static must be at most 0.993")
     for name in ("metrics", "mixed_chunk", "quantized"):
         refused(lambda name=name: sglang.launch_command(B70, **{name: "no"}), f"{name} must be True or False")
 

@@ -10,7 +10,7 @@ import pytest
 
 from scaling.chips import A100, B200, H100, H200
 from scaling.deployment import Deployment
-from scaling.engines import sglang, vllm
+from scaling.engines import megatron, mini_sglang, sglang, vllm
 from scaling.engines.pool import (
     KvPool,
     chip_token_bytes,
@@ -504,3 +504,16 @@ def test_large_models_keep_whole_numbers() -> None:
     out = sglang_pool(d, mem_fraction_static=0.8, page_size=64)
     assert isinstance(d.model, Model) and isinstance(out.tokens, int) and out.tokens % 64 == 0
     assert out.per_chip_bytes <= out.budget < out.per_chip_bytes + 64 * out.token_bytes
+
+
+@pytest.mark.parametrize("engine", [sglang, vllm, mini_sglang, megatron])
+def test_a_pool_is_of_a_deployment(engine: Any) -> None:
+    given: dict[Any, dict[str, Any]] = {
+        sglang: {"mem_fraction_static": 0.8},
+        vllm: {"non_torch": 0, "activation_peak": 0},
+    }
+    calls = [lambda: engine.kv_pool(LLAMA3_8B, **given.get(engine, {}))]
+    calls += [lambda: engine.expected_pool(LLAMA3_8B)] if engine in given else []
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^d must be a Deployment record, not [^\n]*\.$"):
+            call()
