@@ -245,7 +245,7 @@ def _refuse_chips(engine: Engine, d: Deployment, stages: int, head: str | None) 
         raise ValueError(f"stages must be 1 for {engine.name}, whose pipeline stages are not built here, not {stages}.")
     allowed = [n * stages for n in sizes(d)]
     if head is not None and engine.stages:  # several machines: tensor parallelism may go across them, too
-        allowed = [n * stages for n in range(1, model.q_heads + 1) if _splits(d, n)]
+        allowed = [n * stages for n in parallel_sizes(model, replace(chip, fast_domain=model.q_heads))]
     if N not in allowed:
         across = "; over several machines give head, the address and port of the first" if engine.stages else ""
         raise ValueError(
@@ -301,12 +301,6 @@ def machines(d: Deployment) -> int:
 def along_network(d: Deployment, stages: int) -> int:
     """Machines that share every layer, and so gather it over the network between them."""
     return math.ceil(d.chips / stages / _machine(d))
-
-
-def _splits(d: Deployment, ways: int) -> bool:
-    m = d.model
-    heads = m.q_heads % ways == 0 and (m.kv_heads % ways == 0 or ways % m.kv_heads == 0)
-    return heads and m.d_ff % ways == 0
 
 
 def _machine(d: Deployment) -> int:

@@ -139,29 +139,21 @@ def launch_command(
     cap = running_cap(found, max_running, max_step)
     if cap and max_running is None:
         found = start(cap.sequences)  # a smaller batch needs smaller graphs, so the pool is larger
-    flags = {"ways": found.d.chips // found.stages, "stages": found.stages, "machines": found.machines}
-    cross_check(SGLANG, CROSS_CHECKS, {**flags, "replicas": whole("replicas", replicas)})
-    fraction = float(found.pool.fraction)
-    left = f"left alone, SGLang takes a memory fraction of about {fraction:.3g}, from which the numbers follow"
+    cross_check(SGLANG, CROSS_CHECKS, _checked(found, replicas))
     return command_of(
         SGLANG,
         found,
         first=[Flag("--model-path", _served(found.checkpoint.name))],
-        memory=[*_across(found, head, rank), *([] if asked is None else [memory_share(SGLANG, fraction, found)])],
+        memory=[*_across(found, head, rank), *([] if asked is None else [memory_share(SGLANG, asked, found)])],
         longest=found.longest,
         cap=None if role == "prefill" else cap,
-        last=[
-            *([] if chunked_prefill is None else [_chunk(found, chunked_prefill, mixed_chunk)]),
-            *([Flag("--enable-mixed-chunk", None, _MIXED)] if flag("mixed_chunk", mixed_chunk) else []),
-            *([] if role is None else [_role(found, role)]),
-            *([Flag("--enable-metrics", None, _METRICS)] if flag("metrics", metrics) else []),
-        ],
+        last=_last(found, chunked_prefill, flag("mixed_chunk", mixed_chunk), role, flag("metrics", metrics)),
         replicas=replicas,
         host=host,
         port=port,
         rank=rank,
         notes=[
-            *([left] if asked is None else []),
+            *([_left_alone(found)] if asked is None else []),
             *([] if role is None or host is not None else [_REACHED]),
             *([] if role == "prefill" else _expected(found, cap, replicas, max_step)),
         ],
@@ -171,6 +163,27 @@ def launch_command(
 _MIXED = "decode steps share a batch with prefill chunks, off by default"
 _METRICS = "the page /metrics for Prometheus, off by default"
 _REACHED = "a server of a pair registers under the address in --host, at which the other has to reach it"
+
+
+def _checked(start: Start, replicas: int) -> dict[str, int]:
+    """The flags by the names that `CROSS_CHECKS` give them."""
+    known = {"ways": start.ways, "stages": start.stages, "machines": start.machines}
+    return {**known, "replicas": whole("replicas", replicas)}
+
+
+def _last(start: Start, chunk: int | None, mixed: bool, role: str | None, metrics: bool) -> list[Flag]:
+    """Chunks, the role in a pair and the page of metrics."""
+    return [
+        *([] if chunk is None else [_chunk(start, chunk, mixed)]),
+        *([Flag("--enable-mixed-chunk", None, _MIXED)] if mixed else []),
+        *([] if role is None else [_role(start, role)]),
+        *([Flag("--enable-metrics", None, _METRICS)] if metrics else []),
+    ]
+
+
+def _left_alone(start: Start) -> str:
+    fraction = float(start.pool.fraction)
+    return f"left alone, SGLang takes a memory fraction of about {fraction:.3g}, from which the numbers follow"
 
 
 def _expected(start: Start, cap: Cap | None, replicas: int, max_step: float | None) -> list[str]:

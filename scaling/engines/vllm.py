@@ -180,11 +180,7 @@ def launch_command(
         host=host,
         port=port,
         rank=rank,
-        notes=[
-            *(["each token and head has a scale on top of those bytes"] if d.kv in ("int8", "int4") else []),
-            *expectation(found, sequences, copies=replicas, promised=None if cap else max_step),
-            *_captured(found, sequences),
-        ],
+        notes=_expected(found, sequences, replicas, None if cap else max_step),
     )
 
 
@@ -208,6 +204,12 @@ def _utilization_in(d: Deployment, asked: float | None) -> float | None:
         f"gpu_memory_utilization must be at most {math.floor(free * 1000) / 1000:g} on {d.chip.name}, not "
         f"{shown(asked)}: CUDA takes some of the memory first, and vLLM does not start where less is free."
     )
+
+
+def _expected(start: Start, sequences: int, replicas: int, promised: float | None) -> list[str]:
+    scales = ["each token and head has a scale on top of those bytes"] if start.d.kv in ("int8", "int4") else []
+    said = expectation(start, sequences, copies=replicas, promised=promised)
+    return [*scales, *said, *_captured(start, sequences)]
 
 
 def _captured(start: Start, sequences: int) -> list[str]:
