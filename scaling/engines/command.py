@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from scaling._checks import shown, whole
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.engines.pool import weights_on_chip
-from scaling.engines.rules import Engine, Start, along_network, as_run, checkpoint_of, copies, model_dtype
+from scaling.engines.rules import Engine, Start, along_network, as_run, checkpoint_of, copies, is_blackwell, model_dtype
 from scaling.engines.running import Cap, counted
 from scaling.engines.words import gb, in_ms, no_flag, plain_text
 from scaling.latency import decode_step, prefill_time
@@ -255,6 +255,8 @@ def _weights_and_cache(engine: Engine, start: Start) -> list[str]:
         notes.append(
             f"{d.chip.name} has no FP8 arithmetic: the weights are stored in FP8 and computed in {model_dtype(d)}"
         )
+    if d.weights == "int8" and is_blackwell(d):
+        notes.append("a checkpoint that multiplies in int8, W8A8, does not run on Blackwell: this one must be W8A16")
     if d.kv_split == "heads" and (stored := ways // d.model.kv_heads) > 1:
         notes.append(f"{ways} ways share {d.model.kv_heads} KV heads: each is stored {stored} times")
     if d.kv == model_dtype(d):

@@ -1055,6 +1055,8 @@ def test_weights_are_multiplied_as_engines_do() -> None:
                     refused(lambda d=d, s=start: s(d, model_path="m"), "in int8 on B200", "Choose weights in fp8")
                     start(replace(d, chip=H100), model_path="m")
             elif compute in those:
+                noted = any("must be W8A16" in n for n in vllm.launch_command(d, model_path="m").notes)
+                assert noted == (weights == "int8")
                 sglang.launch_command(d, model_path="m")
             else:
                 refused(lambda d=d: sglang.launch_command(d, model_path="m"), f"for weights in {d.weights}")
