@@ -229,7 +229,7 @@ FLOOR = Numeric(
     id="03-decode-floor",
     prompt=(
         "LLaMA 3-70B (70e9 parameters) in bf16 runs on 8 H100 with 3.35 TB/s of memory bandwidth each. "
-        "What is the shortest that a decode step can be, at any batch size?"
+        "Every decode step, at any batch size, reads these weights once. How long does that take at the peaks?"
     ),
     answer=_floor,
     unit="ms",
