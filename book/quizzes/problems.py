@@ -633,10 +633,10 @@ FLEETS = Ordering(
     id="10-q4-order",
     prompt=(
         f"Prompts of {CONTEXT:,} tokens, answers of {ANSWER}, {QUERIES:,} queries/s. Prefill runs at 40 % MFU in bf16. "
-        "Which job needs how many chips? From fewest to most."
+        "Which job is work for how many chips? From fewest to most."
     ),
     items=_BY_SIZE,
-    right="Reading the prompts takes ten to twelve times the chips of writing the answers. The usual answer to problem 4 is the small part.",
+    right="In bf16 at 40 % MFU, reading the prompts takes ten to twelve times the chips of writing the answers. The usual answer to problem 4 is the small part.",
     other=f"Count tokens: {CONTEXT // ANSWER} prompt tokens for each one generated, at 2 P FLOP each. Then compare the chips' FLOP/s.",
     traps=(
         WrongOrder(

@@ -101,14 +101,14 @@ LINK_TIME = Numeric(
     prompt=(
         f"{B} sequences pass through one matmul of LLaMA 3-70B (D = {D:,}) with bf16 activations. The AllGather in front of "
         f"it runs on one wrapped axis of TPU v5e, whose links carry {number(V5E_LINK / GB)} GB/s each way. "
-        "How long does it take?"
+        "How long does it take? Leave out the part that each chip has already."
     ),
     answer=_move,
     unit="us",
     rtol=0.03,
     right=(
-        "On a ring each chip sends both ways at once, so the axis counts twice. The number of chips is not in it: each "
-        "of them must see all the activations in the end."
+        "On a ring each chip sends both ways at once, so the axis counts twice. The number of chips is "
+        "hardly in it: a factor (Y-1)/Y for the part that each has already, left out here."
     ),
     traps=(
         Trap(
@@ -446,7 +446,7 @@ KV_PER_CHIP = Single(
 
 _NODE = Deployment(model=LLAMA3_70B, chip=H100_TEXT, chips=8, params="nominal")
 _floor = decode_step(_NODE, 1, 0).weights
-_gather = weight_bytes(_NODE) / link_bandwidth(H100_TEXT)
+_gather = (1 - 1 / _NODE.chips) * weight_bytes(_NODE) / link_bandwidth(H100_TEXT)  # but for its own slice
 # A stage holds half of the layers, and a token passes both stages in turn.
 _stage = replace(
     _NODE, model=replace(LLAMA3_70B, layers=LLAMA3_70B.layers // 2, nominal_params=LLAMA3_70B.nominal_params / 2)
@@ -486,8 +486,8 @@ SPLITS = Multiple(
             text="pipeline stages, so that one user gets a token sooner",
             correct=_staged < _floor,
             feedback=(
-                "A token visits the stages in turn, so at each moment one stage reads. The floor of two 8-way stages is "
-                f"{_ms(_staged)}; one node of 8 GPUs alone has {_ms(_floor)}."
+                "A token visits the stages in turn, so at each moment one stage reads. Two 8-way stages read the weights "
+                f"in {_ms(_staged)}; one node of 8 GPUs alone takes {_ms(_floor)}."
             ),
         ),
         Option(
