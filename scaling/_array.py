@@ -131,6 +131,7 @@ def divide(a: Array, b: Array) -> Array:
 
 def plain(value: Any) -> Any:
     """NumPy's scalars and arrays of no dimension as Python's own numbers; anything else as it is."""
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+    # A span of time without a unit would come out as an int.
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and value.dtype.kind not in "mM":
         return value.item()
     return value

@@ -61,6 +61,8 @@ class Chip(Record):
             raise ValueError(f"Chip.flops must map a dtype to its dense FLOP/s, not {shown(self.flops)}.")
         for dtype, rate in self.flops.items():
             dtype_bytes(dtype, "Chip.flops")
+            if getattr(rate, "ndim", 0):
+                raise ValueError(f"Chip.flops[{dtype!r}] must be a single number, not {shown(rate)}.")
             positive(f"Chip.flops[{dtype!r}]", rate)
         object.__setattr__(self, "flops", Frozen({dtype: plain(rate) for dtype, rate in self.flops.items()}))
         if not isinstance(self.slices, tuple):
@@ -77,11 +79,15 @@ class Chip(Record):
         """
         if axes is None:
             return self.link_axes
-        if isinstance(axes, bool) or hasattr(axes, "__len__") or axes not in range(1, self.link_axes + 1):
+        try:
+            some = whole("axes", axes)
+        except ValueError:
+            some = 0
+        if not 1 <= some <= self.link_axes:
             raise ValueError(
                 f"axes must be a whole number from 1 to {self.link_axes} on {self.name}, not {shown(axes)}."
             )
-        return axes
+        return some
 
     def rate(self, compute: str) -> float:
         """Dense rate of arithmetic in dtype `compute`. [FLOP/s]

@@ -40,12 +40,20 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _refuse(message: object) -> int:
-    _print(f"scaling: {in_line(' '.join(str(message).split()), 300)}", sys.stderr)
+    try:
+        _print(f"scaling: {in_line(' '.join(str(message).split()), 300)}", sys.stderr)
+    except OSError:
+        pass  # nobody hears it: the exit code says it still
     return 2
 
 
-def _print(text: str, file: TextIO) -> None:
-    """Print what the terminal's own letters can say, and the rest as escapes."""
+def _print(text: str, file: TextIO | None) -> None:
+    """Print what the terminal's own letters can say, and the rest as escapes.
+
+    Raises ``OSError`` when it cannot be written.
+    """
+    if file is None:  # Python's word for an output that was closed before it started
+        raise OSError("there is no output to print to.")
     encoding = file.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=file, flush=True)
 

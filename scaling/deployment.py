@@ -113,7 +113,8 @@ class Deployment(Record):
         word("kv_split", self.kv_split, KV_SPLIT)
         word("layout", self.layout, LAYOUTS)
         flag("wrap", self.wrap)
-        self.chip.axes(self.axes)
+        if self.axes is not None:
+            object.__setattr__(self, "axes", self.chip.axes(self.axes))
         if self.layout == "loaded" and self.params == "nominal":
             raise ValueError(
                 "params must be exact or streamed for layout 'loaded', which counts matrices, not 'nominal'."

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from scaling._array import Array, divide
 from scaling._checks import nonnegative, record
 from scaling.models import Model
+from scaling.units import dtype_bytes
 
 
 class Eviction(NamedTuple):
@@ -79,4 +80,5 @@ def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "b
     """
     record("model", model, Model)
     S, W_link = nonnegative("tokens", tokens), nonnegative("bandwidth", bandwidth)
+    dtype_bytes(kv, "kv")  # refused by the name that it has here
     return divide(1.0 * S * model.kv_bytes_per_token(kv), W_link)

@@ -9,6 +9,8 @@ from scaling.latency import decode_step
 from scaling.memory import max_batch
 from scaling.throughput import best_batch
 
+_MOST_POINTS = 100_000  # some tenths of a second, and more than any curve shows
+
 
 class Front(NamedTuple):
     """Points of the front, fastest first; all three tuples have one entry per batch.
@@ -32,7 +34,7 @@ def front(d: Deployment, context: float) -> Front:
 
     Exact for the steps of `latency.decode_step`: an engine that overlaps cache and arithmetic goes beyond it.
 
-    Raises ``ValueError`` for an array, and for a context that is negative or not finite.
+    Raises ``ValueError`` for an array, for a context that is negative or not finite, and for more than 100,000 points.
     Source: scaling-book part 8, its latency-throughput curve.
     """
     record("d", d, Deployment)
@@ -40,6 +42,10 @@ def front(d: Deployment, context: float) -> Front:
     last = max_batch(d, context) if shared else best_batch(d, context)
     if getattr(last, "ndim", 0) or not last < math.inf:
         raise ValueError(f"front needs one finite context above 0 and one deployment, no arrays, not {shown(context)}.")
+    if last > _MOST_POINTS:
+        raise ValueError(
+            f"front must have at most {_MOST_POINTS:,} points, not the {float(last):.3g} of context {shown(context)}."
+        )
     batches = tuple(range(1, int(last) + 1))
     steps = tuple(decode_step(d, B, context).total for B in batches)
     rates = tuple(B / (d.chips * T) for B, T in zip(batches, steps, strict=True))

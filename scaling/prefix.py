@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from scaling._array import Array, maximum
 from scaling._checks import nonnegative, record, shown, whole
 from scaling.models import Model
+from scaling.units import dtype_bytes
 
 
 def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str = "bf16") -> Array:
@@ -20,6 +21,7 @@ def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str 
     """
     record("model", model, Model)
     S, copies = nonnegative("prefix_tokens", prefix_tokens), nonnegative("requests", requests)
+    dtype_bytes(kv, "kv")  # refused by the name that it has here
     return maximum(0.0, copies - 1.0) * S * model.kv_bytes_per_token(kv)
 
 

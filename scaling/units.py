@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scaling._array import plain
-from scaling._checks import shown
+from scaling._checks import shown, whole
 
 kB, MB, GB, TB = 1e3, 1e6, 1e9, 1e12
 KiB, MiB, GiB, TiB = 2.0**10, 2.0**20, 2.0**30, 2.0**40
@@ -44,9 +44,9 @@ def number(value: Any, digits: int = 4) -> str:
 
     Whole numbers keep all their digits. Text passes; True and False become yes and no.
 
-    Raises ``ValueError`` for anything else.
+    Raises ``ValueError`` for anything else, and for `digits` below 1.
     """
-    value = plain(value)
+    value, digits = plain(value), whole("digits", digits)
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -136,9 +136,10 @@ def diagnose(d: Deployment, metrics: Metrics) -> tuple[Finding, ...]:
 
     Each measured value is set against the roofline of one replica, whatever the efficiency of `d`, in the arithmetic
     that the engine does: the time of a step against `decode_step` at the running batch and its mean context, the time
-    to the first token against `prefill_time` of the prompt tokens that were not cached. A value that beats its floor is
-    a mismatch: the server is not the one described. Latencies are means since the start, the batch is the one of now:
-    read the page under a steady load, or give the difference of two, see `Metrics.since`.
+    to the first token against `prefill_time` of the prompt tokens that were not cached, without attention: beyond some
+    8,192 tokens the comparison takes a prompt's own arithmetic for delay. A value that beats its floor is a mismatch:
+    the server is not the one described. Latencies are means since the start, the batch is the one of now: read the page
+    under a steady load, or give the difference of two, see `Metrics.since`.
 
     Raises ``ValueError`` for anything but a `Deployment` and `Metrics`.
     """

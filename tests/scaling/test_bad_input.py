@@ -153,7 +153,7 @@ def test_a_flag_may_be_numpy_s() -> None:
     assert sharding.link_bandwidth(TOY_CHIP, wrap=np.bool_(True)) == wrapped  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [ONES, True, np.array(1), [1], "1", 0, NAN])
+@pytest.mark.parametrize("bad", [ONES, True, [1], "1", 0, NAN])
 def test_axes_are_one_number(bad: Any) -> None:
     sentence(
         lambda: sharding.link_bandwidth(TOY_CHIP, axes=bad), "axes must be a whole number from 1 to 3 on toy", repr(bad)

@@ -2,6 +2,7 @@ import csv
 import math
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from scaling import chips
@@ -158,3 +159,14 @@ def test_frozen_and_by_keyword() -> None:
         TOY_CHIP.memory = 1.0  # type: ignore[misc]
     with pytest.raises(TypeError):
         Chip("toy")  # type: ignore[call-arg]
+
+
+def test_a_rate_is_one_number() -> None:
+    with pytest.raises(ValueError, match=r"Chip\.flops\['bf16'\] must be a single number, not array"):
+        replace(H100, flops={"bf16": np.array([1e15, 2e15])})
+
+
+@pytest.mark.parametrize("axes", [2 + 0j, np.True_, np.array([1, 2]), 1.5, 4, 0, "1"])
+def test_axes_that_are_no_whole_number_of_the_chip_are_refused(axes: object) -> None:
+    with pytest.raises(ValueError, match="axes must be a whole number from 1 to 3 on TPU v5p, not"):
+        TPU_V5P.axes(axes)  # type: ignore[arg-type]

@@ -126,3 +126,13 @@ def test_the_weights_are_as_the_model_is_stored() -> None:
     assert "16.06 GB in bf16" in run(str(path), "--weights", "bf16").stdout
     assert "141.1 GB in bf16" in run("3.3-70b", "--context", "131072").stdout
     assert "Note" not in run("3.3-70b", "--context", "131072").stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "elsewhere"), [("70b", ">&-"), ("nowhere", "2>&-"), ("nowhere", "2>/dev/full"), ("70b", ">&- 2>&-")]
+)
+def test_what_cannot_be_printed_is_no_success(model: str, elsewhere: str) -> None:
+    command = f'"{sys.executable}" -m scaling {model} {elsewhere}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == ("scaling: there is no output to print to.\n" if elsewhere == ">&-" else "")

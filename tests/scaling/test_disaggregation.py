@@ -55,3 +55,8 @@ def test_bad_argument(call, name: str, bad: object) -> None:
 def test_unknown_dtype() -> None:
     with pytest.raises(ValueError, match=r"must be one of .*, not 'int3'"):
         transfer_time(TOY_MODEL, 41, 101, kv="int3")
+
+
+def test_an_unknown_dtype_is_refused_by_the_name_it_has_here() -> None:
+    with pytest.raises(ValueError, match="kv must be one of"):
+        transfer_time(TOY_MODEL, 1, 1, kv=None)  # type: ignore[arg-type]

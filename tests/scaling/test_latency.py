@@ -7,7 +7,7 @@ import pytest
 from scaling.chips import TPU_V5E
 from scaling.deployment import Deployment
 from scaling.latency import StepTime, decode_step, matmul_time, mixed_step, prefill_floor, prefill_time
-from scaling.models import LLAMA3_70B
+from scaling.models import LLAMA3_8B, LLAMA3_70B, Model
 from scaling.units import ms
 from tests.scaling.toys import MEASURED, TOY
 
@@ -190,3 +190,31 @@ def test_bad_argument(call, name: str, bad: object) -> None:
 
 def test_zeros_are_fine() -> None:
     assert decode_step(TOY, 0, 0).total == pytest.approx(WEIGHTS, rel=1e-12)
+
+
+def test_a_step_with_another_term_hides_what_it_hid() -> None:
+    """Links of 50 s behind a matmul of 3 s: 50 s and not 53."""
+    step = StepTime(2.0, 3.0, 0.0, 50.0)
+    step._hidden = True
+    slower = step._replace(overhead=7.0)
+    assert (step.total, slower.total, slower.floor) == (50.0, 57.0, 0.0)
+
+
+@pytest.mark.parametrize(("m", "tokens", "low"), [
+    (LLAMA3_70B, 8192, 0.07), (LLAMA3_8B, 8192, 0.12), (LLAMA3_70B, 131_072, 0.55), (LLAMA3_8B, 131_072, 0.68),
+])  # fmt: skip
+def test_attention_is_so_much_of_a_long_prompt(m: Model, tokens: int, low: float) -> None:
+    """The sizes that the docstring names."""
+    d = Deployment(model=m, chip=TPU_V5E)
+    assert 1 - prefill_time(d, tokens) / prefill_time(d, tokens, attention=True) == pytest.approx(low, abs=0.005)
+
+
+@pytest.mark.parametrize(("m", "weights", "low"), [
+    (LLAMA3_70B, "int4", 0.063), (LLAMA3_8B, "int4", 0.141), (LLAMA3_70B, "fp4", 0.131), (LLAMA3_8B, "fp4", 0.193),
+    (LLAMA3_70B, "fp8", 0.0), (LLAMA3_8B, "fp8", 0.0),
+])  # fmt: skip
+def test_scales_and_the_head_are_so_much_of_the_weights(m: Model, weights: str, low: float) -> None:
+    """The sizes that the docstring names: what is loaded of the matmul parameters, against P b_w."""
+    d = Deployment(model=m, chip=TPU_V5E, weights=weights)
+    read = decode_step(replace(d, params="streamed"), 1, 0).weights
+    assert 1 - decode_step(d, 1, 0).weights / read == pytest.approx(low, abs=0.0005)

@@ -48,3 +48,9 @@ def test_a_cost_per_layer_takes_the_front_on_to_all_that_fit() -> None:
 def test_bad_context(bad: object) -> None:
     with pytest.raises(ValueError, match=r"^context must be a number.* of at least 0, not "):
         front(TOY, bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("context", [1e-6, 1e-300])
+def test_a_front_of_too_many_points_is_refused_before_it_is_counted(context: float) -> None:
+    with pytest.raises(ValueError, match=r"at most 100,000 points, not the .* of context 1e-"):
+        front(replace(WIDE, efficiency=MEASURED), context)

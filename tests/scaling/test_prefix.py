@@ -218,3 +218,8 @@ def test_eviction_never_breaks_what_remains(page: int, some: list[tuple[str, str
         else:
             tree.match(text)
         used |= {p: time for p in prefixes(text, page) if p in union}
+
+
+def test_an_unknown_dtype_is_refused_by_the_name_it_has_here() -> None:
+    with pytest.raises(ValueError, match="kv must be one of"):
+        saved_bytes(TOY_MODEL, 1, 2, kv=None)  # type: ignore[arg-type]

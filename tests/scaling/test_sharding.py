@@ -187,3 +187,9 @@ def test_hop_time_by_hand() -> None:
     for bad, named in (({"hops": -1}, "hops"), ({"hops": 1, "hop": -1}, "hop")):
         with pytest.raises(ValueError, match=rf"^{named} must be .* at least 0, not -1"):
             hop_time(TOY_MODEL, **bad)
+
+
+def test_a_deployment_keeps_its_axes_as_an_int() -> None:
+    axes = replace(TOY, axes=2.0).axes  # type: ignore[arg-type]
+    assert axes == 2 and type(axes) is int
+    assert replace(TOY, axes=None).axes is None

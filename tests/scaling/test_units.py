@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from scaling import units
+from scaling._checks import whole
 from scaling.units import number
 
 
@@ -83,3 +84,10 @@ def test_rounding_up_keeps_the_value(value: float) -> None:
 def test_digits() -> None:
     assert number(5.38427, 2) == "5.4"
     assert number(538_427.0, 2) == "538,427"
+
+
+def test_a_span_of_time_is_no_count_and_digits_are_at_least_one() -> None:
+    with pytest.raises(ValueError, match="batch must be a whole number"):
+        whole("batch", np.timedelta64(5))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="digits must be a whole number of at least 1, not 0"):
+        number(1.5, digits=0)
