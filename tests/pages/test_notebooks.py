@@ -34,7 +34,7 @@ def outputs(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_every_code_cell_was_run(notebook: dict[str, Any]) -> None:
     counts = [cell["execution_count"] for cell in code(notebook)]
-    assert counts == list(range(1, len(counts) + 1))
+    assert counts == list(range(1, len(counts) + 1)), "cells were added or run alone: run make notebooks"
 
 
 def test_no_cell_failed_or_warned(notebook: dict[str, Any]) -> None:
@@ -200,4 +200,6 @@ def test_executing_again_gives_the_same_bytes(tmp_path: Path) -> None:
     copy.write_bytes(source.read_bytes())
     done = subprocess.run([sys.executable, str(EXECUTE), str(copy)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert copy.read_bytes() == source.read_bytes()
+    assert copy.read_bytes() == source.read_bytes(), (
+        f"{source.name} is stored otherwise than it runs: run make notebooks"
+    )

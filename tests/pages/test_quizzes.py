@@ -258,7 +258,7 @@ def test_the_page_stores_today_s_questions_unanswered(name: str, questions: tupl
 
     for path in pages(name):
         states = stored(path)
-        assert set(states) == {question.id for question in questions}
+        assert set(states) == {question.id for question in questions}, f"{path.name}: run make notebooks"
         for question in questions:
             today = json.loads(json.dumps(Quiz(question).data()))
             assert states[question.id] == today, f"{question.id}: run make notebooks"
