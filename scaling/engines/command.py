@@ -168,7 +168,8 @@ def _ways(engine: Engine, start: Start) -> list[Flag]:
     if d.chips == 1:
         return []
     ways = d.chips // start.stages
-    need = f"{gb(start.weights)} of weights as loaded need at least {start.fewest} {d.chip.name}"
+    what = f"and one sequence of {start.needed:,} tokens" if start.needed else "as loaded"
+    need = f"{gb(start.weights)} of weights {what} need at least {start.fewest} {d.chip.name}"
     if not math.isnan(start.least):
         need += f" at {start.least:.3g} of their memory"
     shortest = in_ms(start.timed.step_bytes / start.timed.peak_bandwidth)

@@ -91,7 +91,8 @@ class Start(NamedTuple):
 
     `d`: the deployment as the engine runs it. `pool`: what it makes of the memory, on each chip of one stage.
     `longest`, `mean`: of one sequence, and of a running one; 0 if nothing was said. [tokens]
-    `fewest`, `least`: chips that hold the weights, and the share of their memory that is used there. [-]
+    `fewest`, `least`: chips that hold the weights and `needed`, and the share of their memory that is used there. [-]
+    `needed`: of the one sequence that has to fit; 0 if no length was asked for. [tokens]
     """
 
     d: Deployment
@@ -103,6 +104,7 @@ class Start(NamedTuple):
     machines: int
     fewest: int
     least: float
+    needed: int
 
     @property
     def ways(self) -> int:
@@ -168,7 +170,7 @@ def start_of(
     tried = ((n * stages, pool(n * stages, stages)) for n in sizes(d))
     fewest, least = next(((n, p) for n, p in tried if p.tokens >= max(1, need)), (run.chips, made))
     mean = _mean_in(mean, S, need)
-    return Start(run, checkpoint, made, S, mean, stages, machines(run), fewest, float(least.fraction))
+    return Start(run, checkpoint, made, S, mean, stages, machines(run), fewest, float(least.fraction), need)
 
 
 def share_of(d: Deployment) -> float:

@@ -20,8 +20,9 @@ sglang serve \
 
 ## sglang, everything
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 4: 72.7 GB of weights as loaded need at least 1 H100 SXM at 0.875
-#   of their memory. Each of 4 reads 17.6 GB a step, in 5.27 ms at the least
+# --tp-size 4: 72.7 GB of weights and one sequence of 4,096 tokens need at
+#   least 1 H100 SXM at 0.875 of their memory. Each of 4 reads 17.6 GB a step,
+#   in 5.27 ms at the least
 # --dp-size 2: 2 full copies on 8 GPUs: 2 times the throughput, a step is as
 #   long
 # --quantization fp8: loads the bf16 checkpoint of 141 GB and keeps its linear
@@ -89,8 +90,9 @@ sglang serve \
 
 ## sglang, the second of two machines
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 8: 812 GB of weights as loaded need at least 16 H100 SXM at 0.805
-#   of their memory. Each of 16 reads 50.5 GB a step, in 15.1 ms at the least
+# --tp-size 8: 812 GB of weights and one sequence of 8,192 tokens need at least
+#   16 H100 SXM at 0.805 of their memory. Each of 16 reads 50.5 GB a step, in
+#   15.1 ms at the least
 # --pp-size 2: 2 stages, each with its share of the layers, one after the
 #   other: a token visits them all
 # --nnodes 2: 2 machines of 8 GPUs
@@ -121,8 +123,9 @@ sglang serve \
 
 ## sglang, fp16
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 8: 141 GB of weights as loaded need at least 2 H100 SXM at 0.9 of
-#   their memory. Each of 8 reads 17.4 GB a step, in 5.19 ms at the least
+# --tp-size 8: 141 GB of weights and one sequence of 8,192 tokens need at least
+#   2 H100 SXM at 0.9 of their memory. Each of 8 reads 17.4 GB a step, in 5.19
+#   ms at the least
 # --dtype float16: arithmetic and activations in fp16 in place of bf16
 # --mem-fraction-static 0.9: of the memory free before loading, for weights and
 #   cache: 17.6 GB and 58.2 GB on each GPU, the rest is for activations and
@@ -178,9 +181,9 @@ vllm serve meta-llama/Meta-Llama-3-8B-Instruct
 
 ## vllm, everything
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 4: 72.7 GB of weights as loaded need at least 1 H100
-#   SXM at 0.95 of their memory. Each of 4 reads 17.6 GB a step, in 5.27 ms at
-#   the least
+# --tensor-parallel-size 4: 72.7 GB of weights and one sequence of 4,096 tokens
+#   need at least 1 H100 SXM at 0.95 of their memory. Each of 4 reads 17.6 GB a
+#   step, in 5.27 ms at the least
 # --data-parallel-size 2: 2 full copies on 8 GPUs: 2 times the throughput, a
 #   step is as long
 # --quantization fp8_per_tensor: loads the bf16 checkpoint of 141 GB and keeps
@@ -216,9 +219,9 @@ vllm serve org/model \
 
 ## vllm, a cache of four bits
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 8: 141 GB of weights as loaded need at least 2 H100
-#   SXM at 0.92 of their memory. Each of 8 reads 17.4 GB a step, in 5.19 ms at
-#   the least
+# --tensor-parallel-size 8: 141 GB of weights and one sequence of 8,192 tokens
+#   need at least 2 H100 SXM at 0.92 of their memory. Each of 8 reads 17.4 GB a
+#   step, in 5.19 ms at the least
 # --kv-cache-dtype int4_per_token_head: 81,920 B per token in place of 327,680,
 #   as the default keeps bf16
 # meta-llama repositories are gated: set HF_TOKEN of an account let in
@@ -237,9 +240,9 @@ vllm serve meta-llama/Meta-Llama-3-70B-Instruct \
 
 ## vllm, a promised step
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 4: 72.7 GB of weights as loaded need at least 1 H100
-#   SXM at 0.92 of their memory. Each of 4 reads 17.6 GB a step, in 5.27 ms at
-#   the least
+# --tensor-parallel-size 4: 72.7 GB of weights and one sequence of 8,192 tokens
+#   need at least 1 H100 SXM at 0.92 of their memory. Each of 4 reads 17.6 GB a
+#   step, in 5.27 ms at the least
 # --kv-cache-dtype fp8_e4m3: 163,840 B per token in place of 327,680, as the
 #   default keeps bf16. Without scales in the checkpoint it runs at a scale of
 #   1, so check the accuracy
@@ -260,9 +263,9 @@ vllm serve RedHatAI/Meta-Llama-3-70B-Instruct-FP8 \
 
 ## vllm, the second of two machines
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 8: 812 GB of weights as loaded need at least 16 H100
-#   SXM at 0.92 of their memory. Each of 16 reads 50.5 GB a step, in 15.1 ms at
-#   the least
+# --tensor-parallel-size 8: 812 GB of weights and one sequence of 8,192 tokens
+#   need at least 16 H100 SXM at 0.92 of their memory. Each of 16 reads 50.5 GB
+#   a step, in 15.1 ms at the least
 # --pipeline-parallel-size 2: 2 stages, each with its share of the layers, one
 #   after the other: a token visits them all
 # --nnodes 2: 2 machines of 8 GPUs
@@ -291,9 +294,9 @@ vllm serve meta-llama/Llama-3.1-405B-Instruct \
 
 ## vllm, sixteen ways
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 16: 812 GB of weights as loaded need at least 16 H100
-#   SXM at 0.92 of their memory. Each of 16 reads 50.5 GB a step, in 15.1 ms at
-#   the least
+# --tensor-parallel-size 16: 812 GB of weights and one sequence of 8,192 tokens
+#   need at least 16 H100 SXM at 0.92 of their memory. Each of 16 reads 50.5 GB
+#   a step, in 15.1 ms at the least
 # --decode-context-parallel-size 2: 16 ways share 8 KV heads: without it each
 #   is stored 2 times
 # --nnodes 2: 2 machines of 8 GPUs
@@ -322,9 +325,9 @@ vllm serve meta-llama/Llama-3.1-405B-Instruct \
 
 ## vllm, fp16
 # vLLM 0.33.0, flags as of 2026-11-01
-# --tensor-parallel-size 8: 141 GB of weights as loaded need at least 2 H100
-#   SXM at 0.92 of their memory. Each of 8 reads 17.4 GB a step, in 5.19 ms at
-#   the least
+# --tensor-parallel-size 8: 141 GB of weights and one sequence of 8,192 tokens
+#   need at least 2 H100 SXM at 0.92 of their memory. Each of 8 reads 17.4 GB a
+#   step, in 5.19 ms at the least
 # --dtype float16: arithmetic and activations in fp16 in place of bf16
 # --max-num-batched-tokens 4096: of one step, decode and prefill together, more
 #   of them raise the activation peak
@@ -368,8 +371,9 @@ torchrun \
 # --nproc-per-node 4: one process for each GPU, which python alone does not
 #   start
 # --use-checkpoint-args: takes the shape of the model from the checkpoint
-# --tensor-model-parallel-size 4: 141 GB of weights as loaded need at least 4
-#   H100 SXM. Each of 4 reads 34.8 GB a step, in 10.4 ms at the least
+# --tensor-model-parallel-size 4: 141 GB of weights and one sequence of 4,096
+#   tokens need at least 4 H100 SXM. Each of 4 reads 34.8 GB a step, in 10.4 ms
+#   at the least
 # --micro-batch-size 1: asked for by the parser, which training shares, and
 #   without effect here
 # --inference-max-seq-length 4096: no sequence grows beyond it, 2,560 by
@@ -405,8 +409,9 @@ env CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun \
 # --nproc-per-node 2: one process for each GPU, which python alone does not
 #   start
 # --use-checkpoint-args: takes the shape of the model from the checkpoint
-# --tensor-model-parallel-size 2: 16.1 GB of weights as loaded need at least 1
-#   H100 SXM. Each of 2 reads 7.5 GB a step, in 2.24 ms at the least
+# --tensor-model-parallel-size 2: 16.1 GB of weights and one sequence of 8,192
+#   tokens need at least 1 H100 SXM. Each of 2 reads 7.5 GB a step, in 2.24 ms
+#   at the least
 # --micro-batch-size 1: asked for by the parser, which training shares, and
 #   without effect here
 # --inference-max-seq-length 8192: no sequence grows beyond it, 2,560 by
@@ -441,8 +446,9 @@ python -m minisgl \
 
 ## mini_sglang, everything
 # Mini-SGLang commit 20fcd7f3c6a1, flags as of 2026-03-13
-# --tp-size 8: 141 GB of weights as loaded need at least 4 H100 SXM at 0.8 of
-#   their memory. Each of 8 reads 17.4 GB a step, in 5.19 ms at the least
+# --tp-size 8: 141 GB of weights and one sequence of 4,096 tokens need at least
+#   4 H100 SXM at 0.8 of their memory. Each of 8 reads 17.4 GB a step, in 5.19
+#   ms at the least
 # --dtype float16: arithmetic and activations in fp16 in place of bf16
 # --memory-ratio 0.8: of the memory free before loading, for weights and cache:
 #   17.6 GB and 50 GB on each GPU, the rest is for activations and CUDA graphs
@@ -486,8 +492,9 @@ python -m minisgl \
 
 ## the decode of a pair
 # SGLang 0.5.23, flags as of 2026-10-30
-# --tp-size 4: 72.7 GB of weights as loaded need at least 2 H100 SXM at 0.874
-#   of their memory. Each of 4 reads 17.6 GB a step, in 5.27 ms at the least
+# --tp-size 4: 72.7 GB of weights and one sequence of 8,192 tokens need at
+#   least 2 H100 SXM at 0.874 of their memory. Each of 4 reads 17.6 GB a step,
+#   in 5.27 ms at the least
 # --kv-cache-dtype fp8_e4m3: 163,840 B per token in place of 327,680, as the
 #   default keeps bf16. Without scales in the checkpoint it runs at a scale of
 #   1, so check the accuracy

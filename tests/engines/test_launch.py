@@ -482,8 +482,8 @@ def test_the_reason_for_the_ways_states_weights_and_step() -> None:
         why = dict(sglang.launch_command(replace(B70, chips=n), context=8192).reasons)["--tp-size"]
         read = LLAMA3_70B.matmul_params * 2 / n  # the input embedding is looked up, not read
         assert why == (
-            f"141 GB of weights as loaded need at least 4 H100 SXM at 0.85 of their memory. Each of {n} reads "
-            f"{read / GB:.3g} GB a step, in {read / H100.bandwidth / ms:.3g} ms at the least"
+            f"141 GB of weights and one sequence of 8,192 tokens need at least 4 H100 SXM at 0.85 of their memory. "
+            f"Each of {n} reads {read / GB:.3g} GB a step, in {read / H100.bandwidth / ms:.3g} ms at the least"
         )
     assert "need at least 2" in dict(sglang.launch_command(replace(B70, usable=0.9)).reasons)["--tp-size"]
 
