@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from scaling._checks import in_line, shown, whole
+from scaling._checks import flag, in_line, shown, whole
 from scaling._records import Record
 
 if TYPE_CHECKING:
@@ -49,11 +49,23 @@ _WORDS = frozenset(
     rope_parameters rope_scaling rope_theta sliding_window tie_word_embeddings torch_dtype transformers_version
     use_cache use_sliding_window vocab_size""".split()
 )
-# Parts of the names of entries that change a count, in one architecture or another, and entries that are objects and
-# change none. A known class would not read the former; but then the file is not what it says.
-_CHANGES = """audio bias block_configs chunk conv_ cross_attention encoder expert hybrid kv_shared latent layer_indices
-    lora mamba moe mtp nextn pattern pruned qk_norm ssm v_head_dim vision""".split()
-_HARMLESS = ("auto_map", "id2label", "label2id", "quantization_config", "rope_parameters", "rope_scaling")
+# What else the configs of known architectures say without changing a count: how positions are turned, dropout, which
+# tokens begin and end, how to generate, which code and files go along.
+_HARMLESS = _WORDS | frozenset(
+    """_attn_implementation _attn_implementation_autoset architectures attn_implementation auto_map bad_words_ids
+    begin_suppress_tokens chunk_size_feed_forward decoder_start_token_id diversity_penalty do_sample early_stopping
+    embd_pdrop exponential_decay_length_penalty finetuning_task forced_bos_token_id forced_eos_token_id
+    hidden_activation id2label is_decoder label2id length_penalty max_length max_window_layers min_length model_type
+    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences original_max_position_embeddings
+    output_attentions output_hidden_states output_scores partial_rotary_factor prefix problem_type
+    remove_invalid_values repetition_penalty resid_pdrop return_dict return_dict_in_generate rope_interleaved
+    rope_type sep_token_id suppress_tokens task_specific_params temperature tf_legacy_loss tokenizer_class top_k top_p
+    torchscript typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_mrope""".split()
+)
+# Parts of the names of entries that change a count, in one architecture or another, where they say more than "none".
+# Only of these does "false" or "0" say that the model has no such thing; of other names nobody knows.
+_CHANGES = """adapter audio bias block_configs chunk conv_ cross_attention encoder expert hybrid kv_shared latent
+    layer_indices lora mamba medusa moe mtp nextn pattern pruned qk_layernorm qk_norm ssm v_head_dim vision""".split()
 
 
 def fields_of(config: "Mapping[str, Any] | str | PathLike[str]") -> dict[str, Any]:
@@ -67,8 +79,7 @@ def fields_of(config: "Mapping[str, Any] | str | PathLike[str]") -> dict[str, An
     where = f"config {name}".strip()
     family = _family(entries, where)
     _refuse_other_shapes(entries, where)
-    if family is _BY_HAND:
-        _refuse_other_words(entries, where)
+    _refuse_other_words(entries, family, where)
     _refuse_windows(entries, family, where)
     said = entries.get("_name_or_path")
     title = in_line(said) if isinstance(said, str) else ""
@@ -103,21 +114,32 @@ def _refuse_other_shapes(entries: Mapping[str, Any], where: str) -> None:
     Raises ``ValueError`` that names the entry and its value.
     """
     for key, value in entries.items():
-        nested = isinstance(value, Mapping) and key not in _HARMLESS
-        if _says(value) and (nested or any(part in str(key).lower() for part in _CHANGES)):
+        if _says(value) and _changes(key):
             raise ValueError(f"{where} must be of a dense model, without {shown(key)} ({shown(value)}).")
 
 
-def _refuse_other_words(entries: Mapping[str, Any], where: str) -> None:
-    """Without a type nobody says what an entry means that LLaMA's configs do not have, or another activation.
+def _changes(key: Any) -> bool:
+    return key != "chunk_size_feed_forward" and any(part in str(key).lower() for part in _CHANGES)
+
+
+def _refuse_other_words(entries: Mapping[str, Any], family: _Family, where: str) -> None:
+    """Refuse entries that nobody here has read about; without a type, all that LLaMA's configs do not have.
 
     Raises ``ValueError`` that names the entry and its value.
     """
+    by_hand = family is _BY_HAND
     for key, value in entries.items():
-        if _says(value) and (key not in _WORDS or (key == "hidden_act" and value != "silu")):
+        known = key in (_WORDS if by_hand else _HARMLESS) or (_changes(key) and not _says(value))
+        if by_hand and _says(value) and (not known or (key == "hidden_act" and value != "silu")):
             raise ValueError(
                 f"{where} must say its 'model_type', or have nothing but what LLaMA's configs have, "
                 f"not {shown(key)} ({shown(value)})."
+            )
+        # Null alone never says anything. "use_gated_mlp": false would change a count.
+        if value is not None and not known and not (by_hand and key in _HARMLESS):
+            raise ValueError(
+                f"{where} has the entry {shown(key)} ({shown(value)}), which is not known to leave the counts as they "
+                f"are: it must have none but those known here."
             )
 
 
@@ -132,7 +154,7 @@ def _refuse_windows(entries: Mapping[str, Any], family: _Family, where: str) -> 
         raise ValueError(f"{where} must have full attention in every layer, not 'layer_types' {shown(kinds)}.")
     window = entries.get("sliding_window", family.sliding)
     slides = entries.get("use_sliding_window", family.slides)
-    longest = whole("max_position_embeddings", _get(entries, where, "max_position_embeddings", family.window))
+    longest = _count(entries, where, "max_position_embeddings", family.window)
     # A window as long as the longest context never closes: Phi-3-mini-128k has one.
     if _says(slides) and _says(window) and whole("sliding_window", window) < longest:
         raise ValueError(
@@ -159,31 +181,60 @@ def _shape(entries: Mapping[str, Any], family: _Family, where: str) -> dict[str,
 
     Raises ``ValueError`` for a missing entry, a value that is no count, and heads that do not divide the width.
     """
-    q_heads = whole("num_attention_heads", _get(entries, where, "num_attention_heads"))
-    d_model = whole("hidden_size", _get(entries, where, "hidden_size"))
+    q_heads = _count(entries, where, "num_attention_heads")
+    d_model = _count(entries, where, "hidden_size")
     if entries.get("head_dim") is None and not family.head_dim and d_model % q_heads:
         raise ValueError(
             f"{where} must have a 'hidden_size' that its 'num_attention_heads' divide, or say its 'head_dim', "
             f"not {d_model} over {q_heads}."
         )
     said_null = "num_key_value_heads" in entries  # which means "as many as query heads"; left out means the default
+    kv_heads = _count(entries, where, "num_key_value_heads", q_heads if said_null else family.kv_heads or q_heads)
+    if q_heads % kv_heads:
+        raise ValueError(
+            f"{where} must have 'num_attention_heads' that are a multiple of its 'num_key_value_heads', "
+            f"not {q_heads} over {kv_heads}."
+        )
     return dict(
-        layers=_get(entries, where, "num_hidden_layers"),
+        layers=_count(entries, where, "num_hidden_layers"),
         d_model=d_model,
-        d_ff=_get(entries, where, "intermediate_size"),
+        d_ff=_count(entries, where, "intermediate_size"),
         q_heads=q_heads,
-        kv_heads=_get(entries, where, "num_key_value_heads", q_heads if said_null else family.kv_heads or q_heads),
-        head_dim=_get(entries, where, "head_dim", family.head_dim or d_model // q_heads),
-        vocab=_get(entries, where, "vocab_size"),
-        tied_embeddings=_get(entries, where, "tie_word_embeddings", family.tied),
+        kv_heads=kv_heads,
+        head_dim=_count(entries, where, "head_dim", family.head_dim or d_model // q_heads),
+        vocab=_count(entries, where, "vocab_size"),
+        tied_embeddings=flag("tie_word_embeddings", _get(entries, where, "tie_word_embeddings", family.tied)),
         qkv_bias=family.qkv_bias,
         qk_norm=family.qk_norm,
-        context_window=_get(entries, where, "max_position_embeddings", family.window),
+        context_window=_count(entries, where, "max_position_embeddings", family.window),
         stored=_stored(entries, where),
     )
 
 
+def _count(entries: Mapping[str, Any], where: str, key: str, default: int | None = None) -> int:
+    """A count, named by its key in the config: who reads the error has that file open, not `Model`."""
+    return whole(key, _get(entries, where, key, default))
+
+
 _TORCH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+# Entries of `quantization_config` that leave every matrix in the same dtype, whatever they say: how scales were found,
+# how activations and the cache are rounded, which tool wrote them.
+_SAME_WEIGHTS = frozenset(
+    """activation_scale_ub activation_scheme batch_size bits block_name_to_quantize cache_block_outputs
+    checkpoint_format config_groups damp_auto_increment damp_percent dataset desc_act disable_exllama exllama_config
+    fmt format global_compression_ratio kv_cache_quant_algo kv_cache_scheme max_input_length meta model_file_base_name
+    model_name_or_path model_seqlen module_name_preceding_first_block pack_dtype pad_token_id producer
+    quant_algo quant_method quantization_status static_groups sym tokenizer true_sequential use_cuda_fp16 use_exllama
+    version zero_point""".split()
+)
+_SAME_GROUP = frozenset(["weights", "input_activations", "output_activations", "targets", "format"])
+_SAME_SCALES = frozenset(
+    "actorder dynamic num_bits observer observer_kwargs scale_dtype strategy symmetric type zp_dtype".split()
+)
+_EXEMPT = ("modules_to_not_convert", "ignore", "exclude_modules")  # modules that stay as they were
+# Modules that no method packs, so that naming them changes nothing: the head, the embeddings and the norms.
+_UNPACKED = ("lm_head", "embed_tokens", "norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm")
+_GROUP = {"float 4": 16}  # weights that share a scale; 128 for all others, as `scaling.deployment` counts their bits
 _PACKED = {"float 8": "fp8", "int 8": "int8", "float 4": "fp4", "int 4": "int4"}
 
 
@@ -199,12 +250,56 @@ def _stored(entries: Mapping[str, Any], where: str) -> str:
             raise ValueError(f"{where} must have a 'torch_dtype' of {', '.join(_TORCH)}, not {shown(torch)}.")
         return _TORCH[torch]
     kinds = _kinds(said) if isinstance(said, Mapping) else []
-    if len(set(kinds)) != 1 or kinds[0] not in _PACKED:
+    if not isinstance(said, Mapping) or len(set(kinds)) != 1 or kinds[0] not in _PACKED:
         raise ValueError(
             f"{where} must say in 'quantization_config' that all its weights have 4 or 8 bits, in a way known here "
             f"(awq, gptq, fp8, fbgemm_fp8, compressed-tensors, modelopt), not {shown(said)}."
         )
+    _refuse_mixed(said, kinds[0], where)
     return _PACKED[kinds[0]]
+
+
+def _refuse_mixed(said: Mapping[str, Any], kind: str, where: str) -> None:
+    """Refuse a quantisation that leaves some matrices out, or has groups of another size than bytes are counted for.
+
+    Raises ``ValueError`` that names the entry and its value.
+    """
+    group = _GROUP.get(kind, 128)
+    groups = said.get("config_groups")
+    parts = [("", said, _SAME_WEIGHTS)]
+    for name, part in groups.items() if isinstance(groups, Mapping) else ():
+        parts.append((f"config_groups.{name}.", part, _SAME_GROUP))
+        parts.append((f"config_groups.{name}.weights.", _weights(part), _SAME_SCALES))
+    for at, entries, known in parts:
+        for key, value in entries.items():
+            if value is None or value is False or value in ([], {}):
+                continue
+            if not _same(key, value, known, kind):
+                raise ValueError(
+                    f"{where} must say in 'quantization_config' that all weights but the head's are stored alike, "
+                    f"in groups of {group} where it has groups, without {shown(at + str(key))} ({shown(value)})."
+                )
+
+
+def _same(key: Any, value: Any, known: frozenset[str], kind: str) -> bool:
+    """Whether an entry of a quantisation leaves all matrices alike, and in the form that bytes are counted for."""
+    if key == "group_size":
+        return bool(value == _GROUP.get(kind, 128))
+    if key == "strategy" and kind.endswith(" 4"):  # a scale for a whole channel would be fewer bits
+        return value in ("group", "tensor_group")
+    if key in ("weight_block_size", "block_structure"):  # of fp8: a scale of 4 bytes for 16,384 weights
+        return value in ([128, 128], (128, 128))
+    if key in _EXEMPT:
+        return isinstance(value, (list, tuple)) and all(_unpacked(str(name)) for name in value)
+    if key == "targets":
+        return value in (["Linear"], ("Linear",), "Linear")
+    return key in known
+
+
+def _unpacked(name: str) -> bool:
+    """Whether a module is one of `_UNPACKED`, by its name or by a pattern that is nothing but "anything" before it."""
+    *above, last = name.removeprefix("re:.*").split(".")
+    return last in _UNPACKED and all(part.isalnum() for part in above)
 
 
 def _kinds(said: Mapping[str, Any]) -> list[str]:
@@ -212,13 +307,14 @@ def _kinds(said: Mapping[str, Any]) -> list[str]:
     method, algorithm = said.get("quant_method"), said.get("quant_algo")
     if method in ("awq", "gptq"):
         return [f"int {said.get('bits')}"]
-    if method in ("fp8", "fbgemm_fp8") or (method == "modelopt" and algorithm == "FP8"):
-        return ["float 8"]
-    if method == "modelopt" and algorithm == "NVFP4":
-        return ["float 4"]
-    groups = said.get("config_groups") if method == "compressed-tensors" else None
+    groups = said.get("config_groups")
     weights = [_weights(group) for group in groups.values()] if isinstance(groups, Mapping) else []
-    return [f"{weight.get('type')} {weight.get('num_bits')}" for weight in weights]
+    kinds = [f"{weight.get('type')} {weight.get('num_bits')}" for weight in weights]
+    if method in ("fp8", "fbgemm_fp8") or (method == "modelopt" and algorithm == "FP8"):
+        return ["float 8", *kinds]
+    if method == "modelopt" and algorithm == "NVFP4":
+        return ["float 4", *kinds]
+    return kinds if method == "compressed-tensors" else []
 
 
 def _weights(group: Any) -> Mapping[str, Any]:

@@ -137,7 +137,7 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
 
     Raises ``FileNotFoundError`` for a missing file, and ``ValueError`` for a file that is not a JSON object, for a
     missing entry (it is named), for a value that is not a usable count, and for an architecture or an entry (it is
-    named too) that makes the model another than `Model` describes.
+    named too) that makes the model another than `Model` describes, or of which nobody here knows that it does not.
     """
     from scaling._hf_config import fields_of  # only who reads a file waits for the reader
 

@@ -213,8 +213,8 @@ CONFIG: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"tie_word_embeddings": "false"}, "Model.tied_embeddings must be True or False, not 'false'."),
-        ({"num_hidden_layers": 10**400}, "Model.layers must be"),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings must be True or False, not 'false'."),
+        ({"num_hidden_layers": 10**400}, "num_hidden_layers must be"),
         ({"hidden_size": 10**300}, "hidden_size must be"),
         ({"num_attention_heads": [64]}, "num_attention_heads must be"),
     ],

@@ -199,6 +199,62 @@ def test_the_dtype_of_a_checkpoint_that_is_not_quantised(entry: dict[str, Any], 
     assert from_hf_config(CONFIGS[LLAMA3_8B] | entry).stored == dtype
 
 
+def compressed(group: dict[str, Any] | None = None, **others: object) -> dict[str, Any]:
+    weights = {"num_bits": 4, "type": "int", "group_size": 128, "strategy": "group"}
+    part = {"weights": weights, "targets": ["Linear"], "input_activations": None} | (group or {})
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": part}, **others}
+
+
+PLAIN: list[dict[str, Any]] = [
+    {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": True, "lm_head": False, "dynamic": None},
+    {"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm", "zero_point": True},
+    {
+        **{"quant_method": "fp8", "weight_block_size": [128, 128]},
+        "modules_to_not_convert": ["lm_head", "model.layers.0.input_layernorm"],
+    },
+    compressed(ignore=["re:.*lm_head"]),
+    compressed(ignore=["lm_head"], sparsity_config={}, format="pack-quantized"),
+]
+
+
+@pytest.mark.parametrize("said", PLAIN, ids=str)
+def test_the_plain_form_of_a_quantisation_is_read(said: dict[str, Any]) -> None:
+    dtype = "fp8" if said["quant_method"] == "fp8" else "int4"
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | {"quantization_config": said}).stored == dtype
+
+
+MIXED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"quant_method": method, "bits": 4, "group_size": size}, "group_size")
+        for method in ("awq", "gptq")
+        for size in (32, 64, -1)
+    ),
+    ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "lm_head"),
+    ({"quant_method": "gptq", "bits": 4, "dynamic": {r"+:.*\.down_proj": {"bits": 8}}}, "dynamic"),
+    ({"quant_method": "fp8", "modules_to_not_convert": ["lm_head", "model.layers.0.mlp"]}, "modules_to_not_convert"),
+    ({"quant_method": "fp8", "weight_block_size": [1, 128]}, "weight_block_size"),
+    ({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 32}, "group_size"),
+    (compressed(ignore=["lm_head", r"re:.*down_proj"]), "ignore"),
+    (compressed(ignore=["re:.*mlp.*|model.lm_head"]), "ignore"),
+    (compressed(sparsity_config={"format": "sparse-24"}), "sparsity_config"),
+    (compressed({"targets": ["re:.*mlp.*"]}), "config_groups.group_0.targets"),
+    (
+        compressed({"weights": {"num_bits": 4, "type": "int", "strategy": "channel"}}),
+        "config_groups.group_0.weights.strategy",
+    ),
+    (
+        compressed({"weights": {"num_bits": 4, "type": "int", "group_size": 32}}),
+        "config_groups.group_0.weights.group_size",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "key"), MIXED, ids=str)
+def test_a_quantisation_of_some_matrices_or_other_groups_is_refused_by_name(said: dict[str, Any], key: str) -> None:
+    with pytest.raises(ValueError, match=f"^config must say in 'quantization_config' .*, without '{re.escape(key)}' "):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"quantization_config": said})
+
+
 EIGHT, FOUR = ({"weights": {"num_bits": bits, "type": "int"}} for bits in (8, 4))
 
 
@@ -212,6 +268,7 @@ EIGHT, FOUR = ({"weights": {"num_bits": bits, "type": "int"}} for bits in (8, 4)
         {"quant_method": "compressed-tensors", "config_groups": {"a": None}},
         {"quant_method": "compressed-tensors", "config_groups": {"a": EIGHT, "b": FOUR}},
         {"quant_method": "modelopt", "quant_algo": "MIXED"},
+        {"quant_method": "modelopt", "quant_algo": "FP8", "config_groups": {"a": FOUR}},
         {"bits": 4},
         "fp8",
     ],
@@ -245,8 +302,33 @@ def test_a_quantisation_that_is_not_known_is_refused(said: object) -> None:
 def test_an_entry_that_changes_a_count_is_refused_by_name(entry: dict[str, Any]) -> None:
     (key,) = entry
     for kind in ("llama", None):
-        with pytest.raises(ValueError, match=f"^config must .*'{key}'"):
+        with pytest.raises(ValueError, match=f"^config (must|has) .*'{key}'"):
             from_hf_config(CONFIGS[LLAMA3_8B] | {"model_type": kind} | entry)
+
+
+UNKNOWN: list[dict[str, Any]] = [
+    *(
+        {key: 4}
+        for key in """adapter_size attention_layers attention_window attn_window_size cache_implementation
+        full_attention_interval head_dim_v interleaved_sliding_window linear_num_key_heads num_layers
+        num_medusa_heads qk_layernorm qk_rope_head_dim sliding_window_size something_new state_size swa_layers
+        window_size""".split()
+    ),
+    *({key: ["linear"]} for key in ("block_types", "layers_block_type", "local_attention")),
+    *({key: [8] * 32} for key in ("intermediate_size_per_layer", "num_key_value_heads_per_layer")),
+    {"use_gated_mlp": False},
+    {"num_layers": 99},
+]
+
+
+@pytest.mark.parametrize("entry", UNKNOWN, ids=str)
+def test_an_entry_that_is_not_known_is_refused_by_name(entry: dict[str, Any]) -> None:
+    (key,) = entry
+    with pytest.raises(ValueError, match=f"^config (must be of a dense model, without|has the entry) '{key}' "):
+        from_hf_config(CONFIGS[LLAMA3_8B] | entry)
+    with pytest.raises(ValueError, match=f"^config .* '{key}' "):
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"model_type": None} | entry)
+    assert from_hf_config(CONFIGS[LLAMA3_8B] | {key: None}).params == EXACT[LLAMA3_8B]
 
 
 HARMLESS = {
@@ -266,7 +348,7 @@ def test_an_entry_that_changes_nothing_is_fine(kind: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [{"something_new": 3}, {"hidden_act": "gelu_new"}, {"ffn_dim_multiplier": 1.3}], ids=str
+    "entry", [{"temperature": 0.6}, {"hidden_act": "gelu_new"}, {"partial_rotary_factor": 0.5}], ids=str
 )
 def test_without_a_type_nothing_but_llamas_entries_is_read(entry: dict[str, Any]) -> None:
     """Whoever writes a shape by hand means LLaMA's; nobody says what an entry means that LLaMA's configs don't have."""
@@ -274,8 +356,8 @@ def test_without_a_type_nothing_but_llamas_entries_is_read(entry: dict[str, Any]
     bare = CONFIGS[LLAMA3_8B] | {"model_type": None} | entry
     with pytest.raises(ValueError, match=f"^config must say its 'model_type', or .* not '{key}' "):
         from_hf_config(bare)
-    assert from_hf_config(bare | {"model_type": "llama"}).params == EXACT[LLAMA3_8B]
-    assert from_hf_config(bare | {"architectures": ["LlamaForCausalLM"]}).params == EXACT[LLAMA3_8B]
+    for said in ({"model_type": "llama"}, {"architectures": ["LlamaForCausalLM"]}):
+        assert from_hf_config(bare | said).params == EXACT[LLAMA3_8B]
 
 
 @pytest.mark.parametrize(
@@ -409,6 +491,14 @@ def test_missing_entry_is_named(key: str, how: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", [key for key in CONFIGS[LLAMA3_8B] if key != "model_type"])
 @pytest.mark.parametrize("bad", [0, -4, 2.5, "many", [32], {}, True, math.nan, math.inf])
 def test_unusable_entry(key: str, bad: object) -> None:
-    with pytest.raises(ValueError, match=r" must be .*, not ") as error:
+    with pytest.raises(ValueError, match=rf"^{key} must be .*, not ") as error:
         from_hf_config(CONFIGS[LLAMA3_8B] | {key: bad})
     assert repr(bad) in str(error.value)
+
+
+def test_kv_heads_that_do_not_divide_are_named_as_the_config_names_them() -> None:
+    with pytest.raises(ValueError) as error:
+        from_hf_config(CONFIGS[LLAMA3_8B] | {"num_key_value_heads": 5})
+    assert str(error.value) == (
+        "config must have 'num_attention_heads' that are a multiple of its 'num_key_value_heads', not 32 over 5."
+    )
