@@ -76,6 +76,8 @@ def timeline(
         raise ValueError(f"transfer_time must be a function of a count that gives seconds, not {shown(transfer_time)}.")
     if not isinstance(requests, Sequence) or not requests or not all(isinstance(r, Request) for r in requests):
         raise ValueError(f"requests must be a list of one Request or more, not {shown(requests)}.")
+    if getattr(reserve, "ndim", 0):
+        raise ValueError(f"reserve must be a single share, not {shown(reserve)}.")
     limits = Limits(
         max_batch=whole("max_batch", max_batch),
         pool=_most("pool", pool),

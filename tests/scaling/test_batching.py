@@ -300,6 +300,7 @@ def test_step_times_can_be_numpys() -> None:
         (lambda: run([A], "chunked", chunk=0), "chunk must be a whole number of at least 1, not 0"),
         (lambda: run([A], "chunked", chunk=2, max_batch=3), "chunk must be at least max_batch (3)"),
         (lambda: run([A], "continuous", reserve=0), "reserve must be a share above 0 and at most 1, not 0"),
+        (lambda: run([A], "continuous", reserve=np.array([0.1, 0.2])), "reserve must be a single share, not array"),
         (
             lambda: run([A], "static", step_time=1.0),
             "step_time must be a function of three counts that gives seconds, not 1.0.",
