@@ -55,7 +55,7 @@ def test_what_fits_nowhere_is_said() -> None:
         ("list.json", "[1]", "must hold a JSON object"),
         ("broken.json", "{", "is not a JSON file"),
         ("empty.json", "{}", "no entry 'num_attention_heads'"),
-        ("odd.json", json.dumps(CONFIG | {"num_key_value_heads": 7}), "must be a multiple of"),
+        ("odd.json", json.dumps(CONFIG | {"num_key_value_heads": 7}), "that are a multiple of its"),
         ("text.json", json.dumps(CONFIG | {"hidden_size": "wide"}), "'wide'"),
     ],
 )
