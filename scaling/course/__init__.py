@@ -3,18 +3,27 @@
 The widgets are loaded when first used: they need anywidget.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scaling.course.exercise import Exercise as Exercise, check as check
 from scaling.course.tables import table as table
 
 if TYPE_CHECKING:
-    from scaling.course.widgets import Explorer as Explorer, Progress as Progress, Quizzes as Quizzes, Sweep as Sweep
+    from scaling.course.widgets import (
+        Explorer as Explorer,
+        Progress as Progress,
+        Quizzes as Quizzes,
+        Sweep as Sweep,
+        explore_batch as explore_batch,
+        explore_launch as explore_launch,
+        explore_memory as explore_memory,
+        explore_splitting as explore_splitting,
+    )
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Explorer", "Progress", "Quizzes", "Sweep"):
-        from scaling.course import widgets
-
+    widgets = import_module("scaling.course.widgets")
+    if name in widgets.__all__:
         return getattr(widgets, name)
     raise AttributeError(f"module 'scaling.course' has no attribute {name!r}")

@@ -25,7 +25,7 @@ pytest.importorskip("anywidget")
 from scaling.course.widgets.explorer import BATCHES, CONTEXTS, LARGEST_GRID, Explorer
 
 WIDGETS = Path(scaling.__file__).parent / "course" / "widgets"
-CHIPS, MODELS, DTYPES, KV = (H100, TPU_V5E), (LLAMA3_8B, LLAMA3_70B), ("bf16", "int4"), ("bf16", "int8")
+CHIPS, MODELS, DTYPES, KV = (H100, TPU_V5E), (LLAMA3_8B, LLAMA3_70B), ("bf16", "int4", "fp8"), ("bf16", "int8")
 G, MFU = 256, 0.5
 NAMES = [
     *("weights", "compute", "matmul", "cache", "rate", "chip_hours", "plateau", "critical", "whole_critical", "need"),

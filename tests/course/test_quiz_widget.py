@@ -182,7 +182,10 @@ def fresh(code: str) -> str:
 def test_importing_the_package_loads_no_widget() -> None:
     assert fresh(
         "import sys, scaling.course.widgets; print('anywidget' in sys.modules, dir(scaling.course.widgets))"
-    ) == ("False ['Explorer', 'Progress', 'Quiz', 'Quizzes', 'Sweep']")
+    ) == (
+        "False ['Explorer', 'Progress', 'Quiz', 'Quizzes', 'Sweep', "
+        "'explore_batch', 'explore_launch', 'explore_memory', 'explore_splitting']"
+    )
 
 
 def test_without_the_widget_packages_the_error_says_what_to_install() -> None:

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _MODULE = {"Quiz": "quiz", "Quizzes": "quiz", "Progress": "quiz", "Explorer": "explorer", "Sweep": "sweep"}
+_MODULE |= dict.fromkeys(("explore_memory", "explore_batch", "explore_splitting", "explore_launch"), "kinds")
 __all__ = sorted(_MODULE)
 
 
@@ -27,5 +28,11 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from scaling.course.widgets.explorer import Explorer as Explorer
+    from scaling.course.widgets.kinds import (
+        explore_batch as explore_batch,
+        explore_launch as explore_launch,
+        explore_memory as explore_memory,
+        explore_splitting as explore_splitting,
+    )
     from scaling.course.widgets.quiz import Progress as Progress, Quiz as Quiz, Quizzes as Quizzes
     from scaling.course.widgets.sweep import Sweep as Sweep

@@ -68,6 +68,16 @@ export function howFar(guess, truth, more, less) {
 }
 
 /**
+ * Place of the value in an ascending list of positive numbers that is nearest by ratio.
+ * @param {number[]} list
+ * @param {number} value
+ */
+export function nearest(list, value) {
+  const away = (/** @type {number} */ x) => Math.abs(Math.log(x / value));
+  return list.reduce((best, x, i) => (away(x) < away(list[best]) ? i : best), 0);
+}
+
+/**
  * The bytes of a grid as numbers. They are copied, because a view need not begin where a number may.
  * @param {DataView} view
  */

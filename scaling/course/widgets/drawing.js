@@ -1,18 +1,7 @@
 // The explorer's drawings. One unit of a view box is one pixel, so that text keeps its size on a phone.
 import { number, s } from "./dom.js";
-import {
-  EDGE,
-  fits,
-  frontDots,
-  frontLine,
-  frontScale,
-  MS,
-  memoryUse,
-  scale,
-  stack,
-  TERMS,
-  termRows,
-} from "./figures.js";
+import { fits, MS, memoryUse, stack, TERMS, termRows } from "./figures.js";
+import { EDGE, frontDots, frontLine, frontScale, scale } from "./places.js";
 
 /** @import { Figures, Point, Position, Term } from "./figures.js" */
 

@@ -18,7 +18,7 @@ import traitlets as t
 
 from scaling import chips as _chips, models as _models
 from scaling._array import plain
-from scaling._checks import count, positive, shown, whole
+from scaling._checks import count, positive, shown, whole, word
 from scaling.chips import H100, H200, MI300X, TPU_V5E, Chip
 from scaling.course.tables import table
 from scaling.course.widgets._base import StaticWidget
@@ -39,19 +39,20 @@ Figure: TypeAlias = tuple[str, Callable[[Deployment, float, float], Any]]
 
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, *(m * 2**k for k in range(3, 8) for m in (4, 5, 6)), 1024)
 CONTEXTS = tuple(1024 * 2**k for k in range(8))
-VIEWS = ("step", "front", "prefill")
+VIEWS = ("hero", "memory", "step", "front", "prefill")
+ASKS = ("total", "rate", "max_batch")
 LARGEST_GRID = 180_000  # bytes: as base64, with its texts, an explorer stays under 300 KB
 
 # Each figure with the axes it depends on. "place" is chip, model and number of chips; "pair" is chip and model: what is
 # counted per chip does not depend on how many there are. "tokens" is batch times context: the cache knows no other.
 _STEP: Mapping[str, Figure] = {
     "weights": ("place weights", lambda d, b, s: decode_step(d, b, s).weights),
-    "compute": ("place batch", lambda d, b, s: decode_step(d, b, s).compute),
+    "compute": ("place weights batch", lambda d, b, s: decode_step(d, b, s).compute),
     "matmul": ("place weights batch", lambda d, b, s: decode_step(d, b, s).matmul),
     "cache": ("place kv tokens", lambda d, b, s: decode_step(d, b, s).cache),
     "rate": ("pair weights kv context batch", rate_per_chip),
     "chip_hours": ("pair weights kv context batch", lambda d, b, s: cost_per_million_tokens(d, b, s, price=1.0)),
-    "plateau": ("pair kv context", lambda d, b, s: plateau(d, s) / d.chips),
+    "plateau": ("pair weights kv context", lambda d, b, s: plateau(d, s) / d.chips),
     "critical": ("pair weights", lambda d, b, s: balanced_batch(d)),
     "whole_critical": ("pair weights", lambda d, b, s: math.ceil(balanced_batch(d))),
     "need": ("pair weights kv tokens", min_chips),
@@ -61,6 +62,8 @@ _STEP: Mapping[str, Figure] = {
     "cache_bytes": ("pair kv tokens", cache_bytes),
 }
 
+_BYTES = ("need", "max_batch", "memory", "weight_bytes", "cache_bytes")  # all that the view of the memory shows
+
 
 def _prefill(mfu: float, decode_tokens: float) -> dict[str, Figure]:
     def ratio(d: Deployment, batch: float, context: float) -> Any:
@@ -68,8 +71,8 @@ def _prefill(mfu: float, decode_tokens: float) -> dict[str, Figure]:
         return prefill_decode_ratio(prompt, step, batch, decode_tokens)
 
     return {
-        "prefill": ("place context", lambda d, b, s: prefill_time(d, s, mfu=mfu)),
-        "prefill_attention": ("place context", lambda d, b, s: prefill_time(d, s, mfu=mfu, attention=True)),
+        "prefill": ("place weights context", lambda d, b, s: prefill_time(d, s, mfu=mfu)),
+        "prefill_attention": ("place weights context", lambda d, b, s: prefill_time(d, s, mfu=mfu, attention=True)),
         "ratio": ("pair weights kv context batch", ratio),
         "leaving": ("batch", lambda d, b, s: eviction_rate(b, s, decode_tokens).sequences),
     }
@@ -121,15 +124,18 @@ class Explorer(StaticWidget):
     `contexts`, `batches`: values to slide over, ascending; with a kernel the reader may type any other.
     `start`: the position it opens at; a mapping that may hold ``chip``, ``model`` (records), ``chips``, ``weights``,
     ``kv``, ``context``, ``batch`` and ``price`` [USD/h per chip]; what it leaves out is the first choice, or the value
-    nearest to 8 chips, 8,192 tokens and 32 sequences. `show`: ``"step"``, ``"front"`` and ``"prefill"``.
-    `predict`: a question to answer with a step time before the values appear; empty for none.
-    `params`, `compute`: as in `Deployment`. `mfu`, `decode_tokens`: of the ``"prefill"`` view.
+    nearest to 8 chips, 8,192 tokens and 32 sequences. `show`: ``"step"``, ``"front"`` and ``"prefill"``; ``"memory"``
+    for bytes alone, without times; ``"hero"`` for three numbers in display size.
+    `predict`: a question to answer before the values appear; empty for none. `asks`: what it asks for, at the start:
+    ``"total"``, a step time; ``"rate"``, tokens per second and chip; ``"max_batch"``, sequences that there is room for.
+    `params`, `compute`: as in `Deployment`; unless given, the arithmetic is what an engine would use.
+    `mfu`, `decode_tokens`: of the ``"prefill"`` view.
 
     Raises ``ValueError`` for an unknown view, records that cannot be told apart by name, values out of order, a start
     that is not among the choices, and for more choices than a page can carry.
     """
 
-    scripts = ("dom.js", "figures.js", "drawing.js", "explorer.js")
+    scripts = tuple(f"{name}.js" for name in "dom figures places hardware state drawing parts explorer".split())
     styles = ("widgets.css", "explorer.css")
 
     axes = t.Dict().tag(sync=True)
@@ -155,19 +161,23 @@ class Explorer(StaticWidget):
         start: Mapping[str, Any] | None = None,
         show: Sequence[str] = ("step", "front"),
         predict: str = "",
+        asks: str = "total",
         params: str = "exact",
-        compute: str = "bf16",
+        compute: str = "",
         mfu: float = 0.4,
         decode_tokens: int = 512,
     ) -> None:
         if not set(show) <= set(VIEWS):
             raise ValueError(f"show must name views among {', '.join(VIEWS)}, not {show!r}.")
+        word("asks", asks, ASKS)
         self._chips: dict[str, Chip] = _named("chips", chips, Chip)
         self._models: dict[str, Model] = _named("models", models, Model)
         self._dtypes = {"weights": tuple(weights), "kv": tuple(kv)}
         self._contexts, self._batches = _ascending("contexts", contexts), _ascending("batches", batches)
-        self._base = Deployment(model=models[0], chip=chips[0], params=params, compute=compute)
-        self._figures = {**_STEP, **(_prefill(mfu, decode_tokens) if "prefill" in show else {})}
+        given: dict[str, Any] = {"compute": compute} if compute else {}
+        self._base = Deployment(model=models[0], chip=chips[0], params=params, **given)
+        step = {name: _STEP[name] for name in _BYTES} if set(show) == {"memory"} else _STEP
+        self._figures = {**step, **(_prefill(mfu, decode_tokens) if "prefill" in show else {})}
         layout, grid = self._grid()
         if len(grid) > LARGEST_GRID:
             raise ValueError(
@@ -181,7 +191,7 @@ class Explorer(StaticWidget):
             start=self._start(start or {}),
             show=list(show),
             predict=predict,
-            assumed={"params": params, "compute": compute, "mfu": mfu, "decode_tokens": decode_tokens},
+            assumed={"params": params, "compute": compute, "asks": asks, "mfu": mfu, "decode_tokens": decode_tokens},
         )
 
     def _sizes(self) -> list[list[tuple[int, ...]]]:
@@ -307,6 +317,9 @@ class Explorer(StaticWidget):
         yield "Weights, KV cache", f"{at['weights']}, {at['kv']}"
         yield "Context, batch", f"{at['context']:,} tokens, {at['batch']:,} sequences"
         yield "Memory", f"{number((f['weight_bytes'] + f['cache_bytes']) / GB)} of {number(f['memory'] / GB)} GB"
+        if "rate" not in f:
+            yield "Room for", f"{number(f['max_batch'])} sequences"
+            return
         for name in ("weights", "compute", "cache"):
             yield f"Time of the {name} term", f"{number(f[name] / ms)} ms"
         yield "Step time", f"{number((f['matmul'] + f['cache']) / ms)} ms"
@@ -318,7 +331,9 @@ class Explorer(StaticWidget):
     def fallback(self) -> str:
         """The starting position as a table, for readers without JavaScript."""
         d, batch, context = self._deployment(self.start), self.start["batch"], self.start["context"]
-        longest = f"The longest term is {decode_step(d, batch, context).longest}."
+        longest = (
+            "" if "rate" not in self._figures else f"The longest term is {decode_step(d, batch, context).longest}."
+        )
         words = longest if fits(d, batch, context) else "This does not fit."
         quantities = dict(self._rows())
         columns = {"Quantity": quantities, "Value": quantities.values()}

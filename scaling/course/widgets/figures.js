@@ -1,8 +1,8 @@
-// What the explorer knows and says: positions, figures, words, and where things lie in a drawing. All of it is tested
-// under Node, without a page. It holds no formula: Python computed every figure. With numbers it does four things only:
+// What the explorer knows and says: positions, figures, words. All of it is tested under Node, without a page. It holds
+// no formula: Python computed every figure. With numbers it does four things only:
 // it stacks heights (StepTime.total is the top of the stack), turns a time over into a rate, scales a unit or
 // multiplies by the reader's price, and compares two values.
-import { floats, howFar, number } from "./dom.js";
+import { floats, howFar, nearest, number } from "./dom.js";
 
 /** @import { Model } from "./dom.js" */
 /** @typedef {"weights" | "compute" | "cache"} Term */
@@ -14,7 +14,7 @@ import { floats, howFar, number } from "./dom.js";
 /** @typedef {Record<string, number>} Figures  In SI base units, as `Explorer.figures` names them. */
 /** @typedef {{batch: number, total: number, rate: number, fits: boolean}} Point  One batch of the front. */
 /** @typedef {[name: string, value: string, unit: string]} Row */
-/** @typedef {{compute: string, params: string, mfu: number, decode_tokens: number}} Assumed */
+/** @typedef {{compute: string, params: string, asks: string, mfu: number, decode_tokens: number}} Assumed */
 
 // One colour and one hatch per term, as in the book's figures (scaling.course.plots.TERMS).
 /** @type {Record<Term, {colour: string, hatch: string, name: string}>} */
@@ -29,16 +29,6 @@ export const MS = 1e3; // in a second
 const GB = 1e-9; // in a byte
 
 // ---- positions ------------------------------------------------------------------------------------------------------
-
-/**
- * Place of the value in an ascending list of positive numbers that is nearest by ratio.
- * @param {number[]} list
- * @param {number} value
- */
-export function nearest(list, value) {
-  const away = (/** @type {number} */ x) => Math.abs(Math.log(x / value));
-  return list.reduce((best, x, i) => (away(x) < away(list[best]) ? i : best), 0);
-}
 
 /** A token count as a tick label: 8192 is 8K. @param {number} n */
 export const short = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}K` : number(n));
@@ -115,6 +105,24 @@ export function encode(hash, key, at) {
   return `#${[...kept, own + words.map((name) => `${name}:${at[name]}`).join(",")].join("&")}`;
 }
 
+/** @param {string} text */
+const words = (text) => text.replace(/%3A/gi, ":").replace(/%2C/gi, ",").split(",");
+
+/**
+ * One word of an address as a name and its value, or null.
+ * @param {string} word
+ * @param {Axes} axes
+ */
+function entry(word, axes) {
+  const [name, text] = word.split(":");
+  const value = Number(text);
+  const is = (/** @type {readonly string[]} */ names) => names.includes(name);
+  if (is(MENUS) && axes[/** @type {typeof MENUS[number]} */ (name)].includes(text)) return [name, text];
+  if (is(SLIDERS) && Number.isInteger(value) && value >= 1) return [name, value];
+  if (name === "price" && text && value >= 0 && Number.isFinite(value)) return [name, value];
+  return null;
+}
+
 /**
  * What an address says of the position. Unknown names and impossible values are left out; null when it says nothing.
  * @param {string} hash
@@ -126,15 +134,23 @@ export function decode(hash, key, axes, start) {
   const own = `ex-${key}=`;
   const part = hashParts(hash).find((some) => some.startsWith(own));
   if (!part) return null;
-  const at = { ...start };
-  for (const word of part.slice(own.length).replace(/%3A/gi, ":").replace(/%2C/gi, ",").split(",")) {
-    const [name, text] = word.split(":");
-    const value = Number(text);
-    for (const menu of MENUS) if (name === menu && axes[menu].includes(text)) at[menu] = text;
-    for (const slider of SLIDERS) if (name === slider && Number.isInteger(value) && value >= 1) at[slider] = value;
-    if (name === "price" && text && value >= 0 && Number.isFinite(value)) at.price = value;
-  }
-  return at;
+  const entries = words(part.slice(own.length)).map((word) => entry(word, axes));
+  return /** @type {Position} */ ({ ...start, ...Object.fromEntries(entries.filter((some) => some !== null)) });
+}
+
+/**
+ * What an address says of the position and nobody understands, in words; "" when there is nothing such.
+ * @param {string} hash
+ * @param {string} key
+ * @param {Axes} axes
+ */
+export function unread(hash, key, axes) {
+  const own = `ex-${key}=`;
+  const parts = hashParts(hash).filter((some) => some.startsWith(own));
+  const lost = parts.flatMap((part) => words(part.slice(own.length)).filter((word) => !entry(word, axes)));
+  if (!lost.length) return "";
+  const shown = lost[0].length > 40 ? `${lost[0].slice(0, 40)}…` : lost[0];
+  return `The address says “${shown}”, which is not on offer here; the rest of it was taken.`;
 }
 
 // ---- what is said of the figures ------------------------------------------------------------------------------------
@@ -214,12 +230,50 @@ export function advice(f, at, axes) {
   return `Arithmetic takes ${percent(share)} of the step: ${beyond}. ${help}; ${none}.`;
 }
 
-/** What is said of a guess at the step time, in ms. @param {number} guess @param {Figures} f @param {Position} at */
-export function verdict(guess, f, at) {
-  if (!fits(f, at)) return `You guessed ${number(guess)} ms. This does not fit, so there is no step to time.`;
-  const truth = stack(f).total * MS;
-  const far = howFar(guess, truth, "long", "short");
-  return `You guessed ${number(guess)} ms; the step takes ${number(truth)} ms. Your guess is ${far}.`;
+/** @typedef {{label: string, unit: string, is: string, more: string, less: string,
+ *   of: (f: Figures) => number}} Asked */
+/** What a question may ask for. @type {Record<string, Asked>} */
+export const ASKED = {
+  total: {
+    ...{ label: "Your guess for the step time", unit: "ms", is: "the step takes", more: "long", less: "short" },
+    of: (f) => stack(f).total * MS,
+  },
+  rate: {
+    ...{ label: "Your guess for one chip", unit: "tokens/s", is: "one chip gives", more: "high", less: "low" },
+    of: (f) => f.rate,
+  },
+  max_batch: {
+    ...{ label: "Your guess for the room", unit: "sequences", is: "there is room for", more: "large", less: "small" },
+    of: (f) => f.max_batch,
+  },
+};
+
+/**
+ * What is said of a guess.
+ * @param {number} guess
+ * @param {Figures} f
+ * @param {Position} at
+ * @param {string} asks
+ */
+export function verdict(guess, f, at, asks = "total") {
+  const { unit, is, more, less, of } = ASKED[asks];
+  const guessed = `You guessed ${number(guess)} ${unit}`;
+  if (asks !== "max_batch" && !fits(f, at)) return `${guessed}. This does not fit, so there is no step to time.`;
+  const truth = of(f);
+  const said = `${guessed}; ${is} ${number(truth)} ${unit}.`;
+  return truth > 0 ? `${said} Your guess is ${howFar(guess, truth, more, less)}.` : said;
+}
+
+/**
+ * The same in bytes alone, for those who have not met the step yet.
+ * @param {Figures} f
+ * @param {Position} at
+ */
+export function memoryAdvice(f, at) {
+  if (!fits(f, at)) return roomAdvice(f, at);
+  const weights = `The weights take ${percent(f.weight_bytes / f.memory)} of the memory, and this batch's cache `;
+  const left = `${percent(f.cache_bytes / f.memory)}.`;
+  return f.max_batch > at.batch ? `${weights}${left} There is room for ${whole(f.max_batch)}.` : `${weights}${left}`;
 }
 
 /** What is where, in words. @param {Axes} axes @param {Position} at */
@@ -260,6 +314,35 @@ export function stepRows(f, at, price) {
 }
 
 /**
+ * What is said of the memory.
+ * @param {Figures} f
+ * @param {Position} at
+ * @returns {Row[]}
+ */
+export const memoryRows = (f, at) => [
+  ["Room for", number(f.max_batch), f.max_batch === 1 ? "sequence" : "sequences"],
+  ["Weights", number(f.weight_bytes * GB), "GB"],
+  [`Cache of ${number(at.batch)}`, number(f.cache_bytes * GB), "GB"],
+  ["Fewest chips", f.need > 0 ? number(f.need) : "–", "for this batch"],
+];
+
+/**
+ * The three numbers that a server is judged by, and the bill.
+ * @param {Figures} f
+ * @param {Position} at
+ * @param {number | null} price [USD/h per chip]; null where there is none
+ * @returns {Row[]}
+ */
+export function heroRows(f, at, price) {
+  const show = (/** @type {number} */ x) => (fits(f, at) ? number(x, 3) : "–");
+  return [
+    ["one step, so one token for each sequence", show(stack(f).total * MS), "ms"],
+    [`from ${at.chips === 1 ? "one chip" : `all ${at.chips} chips`} together`, show(f.rate * at.chips), "tokens/s"],
+    ["per million tokens", price === null ? "–" : show(price * f.chip_hours), "USD"],
+  ];
+}
+
+/**
  * The same for the prefill of the context.
  * @param {Figures} f
  * @param {Position} at
@@ -279,182 +362,4 @@ export function prefillRows(f, at, assumed) {
     ],
     ["Leaving per step", ok ? number(f.leaving) : "–", "sequences"],
   ];
-}
-
-// ---- where things are drawn -----------------------------------------------------------------------------------------
-
-/** A round number just above `value`, and the ticks up to it. @param {number} value */
-export function scale(value) {
-  const power = 10 ** Math.floor(Math.log10(value));
-  const top = ([1, 2, 5].find((x) => x * power >= value * 0.999) ?? 10) * power;
-  const step = top / (Math.round(top / power) === 2 ? 4 : 5);
-  return { top, ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, i) => i * step) };
-}
-
-// From the densest to the sparsest: what is marked within each power of ten.
-const MARKS = [[1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8], [1, 1.5, 2, 3, 4, 6, 8], [1, 2, 5], [1, 3], [1]];
-
-/**
- * Round values from `low` to `high` for a log axis of so many pixels: as many as stand `gap` pixels apart.
- * @param {number} low
- * @param {number} high
- * @param {number} pixels
- * @param {number} gap
- */
-export function logTicks(low, high, pixels, gap) {
-  const first = Math.floor(Math.log10(low));
-  const powers = Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, k) => 10 ** (first + k));
-  const inside = (/** @type {number[]} */ marks) =>
-    powers.flatMap((power) => marks.map((mark) => mark * power)).filter((tick) => tick >= low && tick <= high);
-  const tight = (/** @type {number[]} */ ticks) =>
-    ticks.some((tick, i) => i && (Math.log(tick / ticks[i - 1]) / Math.log(high / low)) * pixels < gap);
-  return inside(MARKS.find((marks) => !tight(inside(marks))) ?? [1]);
-}
-
-/**
- * Every batch at this position. `figuresOf` gives the figures of a batch.
- * @param {number[]} batches
- * @param {Position} at
- * @param {(batch: number) => Figures} figuresOf
- * @returns {Point[]}
- */
-export const frontPoints = (batches, at, figuresOf) =>
-  batches.map((batch) => {
-    const f = figuresOf(batch);
-    return { batch, total: stack(f).total, rate: f.rate, fits: fits(f, at) };
-  });
-
-/** Pixels around the front: left of it, right of it, above and below. */
-export const EDGE = { left: 50, right: 16, top: 30, foot: 40 };
-
-/**
- * Where the front lies in a drawing of this width: the points that are shown, all that fit and three more, and the
- * place of a step time and of a rate, both on log axes.
- * @param {Point[]} all
- * @param {number} plateau
- * @param {number} width
- */
-export function frontScale(all, plateau, width) {
-  const some = all.filter((point) => point.fits).length;
-  const points = all.slice(0, some ? some + 3 : all.length);
-  const height = Math.round(Math.min(340, Math.max(250, width * 0.5)));
-  const [across, up] = [width - EDGE.left - EDGE.right, height - EDGE.top - EDGE.foot];
-  /** @param {number[]} values @param {number} room @returns {[number, number]} */
-  const limits = (values, room) => [Math.min(...values) / room, Math.max(...values) * room];
-  const times = limits(
-    points.map((point) => point.total * MS),
-    1.15,
-  );
-  const rates = limits([...points.map((point) => point.rate), plateau], 1.2);
-  /** @param {number} value @param {[number, number]} ends */
-  const along = (value, [low, high]) => Math.log(value / low) / Math.log(high / low);
-  return {
-    points,
-    height,
-    x: (/** @type {number} */ time) => EDGE.left + along(time * MS, times) * across,
-    y: (/** @type {number} */ rate) => height - EDGE.foot - along(rate, rates) * up,
-    timeTicks: logTicks(...times, across, 40),
-    rateTicks: logTicks(...rates, up, 26),
-  };
-}
-
-/**
- * A dot for each point: hollow where a bigger batch only adds latency, faint where it does not fit.
- * @param {ReturnType<typeof frontScale>} place
- * @param {Figures} f
- */
-export const frontDots = ({ points, x, y }, f) =>
-  points.map(({ batch, total, rate, fits: ok }) => {
-    const kind = ok ? (batch > f.whole_critical ? " sx-beyond" : "") : " sx-outside";
-    return { cx: x(total), cy: y(rate), r: 3, class: `sx-point${kind}` };
-  });
-
-/** The front in words. @param {Point[]} points @param {Position} at @param {Figures} f */
-export function frontLine(points, at, f) {
-  const inside = points.filter((point) => point.fits);
-  const [first, last] = [points[0].batch, points[points.length - 1].batch];
-  const room = inside.length ? `up to ${inside[inside.length - 1].batch} fit` : "none fits";
-  const time = number(stack(f).total * MS);
-  const now = fits(f, at) ? `Now: batch ${at.batch}, ${time} ms, ${number(f.rate)} tokens/s per chip.` : "";
-  return `Throughput per chip against step time for batches ${first} to ${last}; ${room}. ${now}`;
-}
-
-// ---- where the explorer stands --------------------------------------------------------------------------------------
-
-/** Where the explorer stands, and what is known of that position. */
-export class State {
-  /** @param {Model} model */
-  constructor(model) {
-    this.model = model;
-    /** @type {Axes} */
-    this.axes = model.get("axes");
-    /** @type {Assumed} */
-    this.assumed = model.get("assumed");
-    /** @type {string[]} */
-    this.views = model.get("show");
-    /** @type {string} */
-    this.key = model.get("key");
-    this.grid = openGrid(model.get("tables"), model.get("grid"));
-    this.start = snap(this.axes, model.get("start"));
-    this.asked = 0; // the number of the last request
-    this.wanted = this.at = this.start;
-    /** @type {{at: Figures, front: Figures[]} | null} what the kernel computed, where this is no stored position */
-    this.exact = null;
-    this.note = "";
-  }
-
-  /**
-   * Go to a position. One that is not stored is shown by its nearest, and asked of the kernel, if there is one.
-   * @param {Position} next
-   */
-  go(next) {
-    this.wanted = next;
-    this.at = snap(this.axes, next);
-    this.exact = null;
-    this.note = "";
-    const off = /** @type {const} */ (["batch", "context"]).filter((name) => this.at[name] !== next[name]);
-    if (!off.length) return;
-    const shown = off.map((name) => `${name} ${number(this.at[name])} for ${number(next[name])}`);
-    this.note = `Without a kernel only stored values show: ${shown.join(", ")}.`;
-    this.model.set("request", { ...next, chips: this.at.chips, id: ++this.asked });
-    this.model.save_changes();
-  }
-
-  /** Takes what the kernel answered, unless the reader has gone on since. */
-  answered() {
-    const got = this.model.get("exact");
-    const stored = this.at.batch === this.wanted.batch && this.at.context === this.wanted.context;
-    if (got.id !== this.asked || stored) return false;
-    this.note = got.error ?? "Computed by the kernel for exactly these values.";
-    if (!got.error) {
-      this.exact = got;
-      this.at = { ...this.wanted, chips: this.at.chips };
-    }
-    return true;
-  }
-
-  /** The figures at a stored position. @param {Position} at */
-  stored = (at) => this.grid.at(indices(this.axes, at));
-
-  /** The price of one chip: what the reader says, or else the list price, if there is one. */
-  get price() {
-    return this.at.price ?? this.axes.prices[this.axes.chip.indexOf(this.at.chip)];
-  }
-
-  /** All that the parts show, for a drawing of this width. @param {number} width */
-  scene(width) {
-    const { at, axes, exact, price, note } = this;
-    const f = exact?.at ?? this.stored(at);
-    const points = frontPoints(axes.batch, at, (batch) =>
-      exact ? exact.front[axes.batch.indexOf(batch)] : this.stored({ ...at, batch }),
-    );
-    const rows = [
-      ...stepRows(f, at, price),
-      ...(this.views.includes("prefill") ? prefillRows(f, at, this.assumed) : []),
-    ];
-    const words = { advice: advice(f, at, axes), place: placeLine(axes, at), note };
-    return { at, f, price, points, rows, words, width, lists: choices(axes, at), fits: fits(f, at) };
-  }
-  /** What is said of a guess at the start, the position that the question asks about. @param {number} guess */
-  judge = (guess) => verdict(guess, this.stored(this.start), this.start);
 }

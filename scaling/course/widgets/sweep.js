@@ -1,9 +1,11 @@
 // The sweep's front end. It holds no formula: Python computed the outcomes of every position, this file looks them up.
 // With numbers it does two things only: it scales a bar's length and divides an outcome by its value at the start.
-import { atRest, button, floats, guessForm, h, handleForm, howFar, number } from "./dom.js";
+import { atRest, button, floats, guessForm, h, handleForm, howFar, nearest, number } from "./dom.js";
+import { hardware, same } from "./hardware.js";
 
 /** @import { Model } from "./dom.js" */
-/** @typedef {[label: string, unit: string, values: number[]]} Slider */
+/** @import { Hardware } from "./hardware.js" */
+/** @typedef {[label: string, unit: string, values: number[] | string[]]} Slider  Of words it is a menu. */
 /** @typedef {[label: string, unit: string]} Outcome */
 
 /**
@@ -26,7 +28,24 @@ export function verdict(guess, truth, [label, unit]) {
 }
 
 /** A slider's value in words. @param {Slider} slider @param {number} i */
-const worded = ([, unit, values], i) => `${number(values[i])}${unit ? ` ${unit}` : ""}`;
+const worded = ([, unit, values], i) => {
+  const value = values[i];
+  return typeof value === "string" ? value : `${number(value)}${unit ? ` ${unit}` : ""}`;
+};
+
+/**
+ * Where a sweep starts for the reader's hardware: the nearest place of each slider that is about it.
+ * @param {Slider[]} sliders
+ * @param {number[]} start
+ * @param {Hardware} mine
+ */
+export const startFor = (sliders, start, mine) =>
+  sliders.map(([label, , values], i) => {
+    const named = label === "Chip" ? mine.chip : label === "Model" ? mine.model : null;
+    const found = named ? values.findIndex((value) => same(named, String(value))) : -1;
+    if (label === "Chips" || label === "Ways") return nearest(/** @type {number[]} */ (values), mine.chips);
+    return found < 0 ? start[i] : found;
+  });
 
 /**
  * For each outcome, the longest bar of its unit, now or at the start; bars of one unit share one scale.
@@ -44,31 +63,70 @@ export const longest = (outcomes, now, first) =>
 const part = (value, longest) => `${longest > 0 && Number.isFinite(value) ? (100 * Math.max(value, 0)) / longest : 0}%`;
 
 /**
- * A range and what it stands at for each slider.
+ * A choice among words.
+ * @param {Slider} slider
+ * @param {(place: number) => void} moved
+ */
+function menu([label, , values], moved) {
+  const options = values.map((value, place) => h("option", { value: place }, String(value)));
+  const select = h("select", { onchange: () => moved(Number(select.value)) }, ...options);
+  const draw = (/** @type {number} */ place) => {
+    select.value = String(place);
+  };
+  return { node: h("label", { class: "sp-menu" }, h("span", {}, label), select), draw };
+}
+
+/**
+ * A range and what it stands at.
+ * @param {Slider} slider
+ * @param {(place: number) => void} moved
+ */
+function range(slider, moved) {
+  const [label, , values] = slider;
+  const oninput = () => moved(Number(input.value));
+  const limits = { min: 0, max: values.length - 1, step: 1 };
+  const input = h("input", { type: "range", ...limits, "aria-label": label, oninput });
+  const shown = h("output", { "aria-hidden": "true" });
+  const draw = (/** @type {number} */ place) => {
+    input.value = String(place);
+    input.setAttribute("aria-valuetext", worded(slider, place));
+    shown.value = worded(slider, place);
+  };
+  return { node: h("div", { class: "sx-slider" }, h("span", { "aria-hidden": "true" }, label), input, shown), draw };
+}
+
+/**
+ * The menus, and under them the sliders.
  * @param {Slider[]} sliders
  * @param {(i: number, place: number) => void} moved
  */
 function handles(sliders, moved) {
-  const rows = sliders.map(([label, , values], i) => {
-    const oninput = () => moved(i, Number(range.value));
-    const limits = { min: 0, max: values.length - 1, step: 1 };
-    const range = h("input", { type: "range", ...limits, "aria-label": label, oninput });
-    const shown = h("output", { "aria-hidden": "true" });
-    return {
-      range,
-      shown,
-      node: h("div", { class: "sx-slider" }, h("span", { "aria-hidden": "true" }, label), range, shown),
+  const words = sliders.map(([, , values]) => typeof values[0] === "string");
+  const rows = sliders.map((slider, i) =>
+    (words[i] ? menu : range)(slider, (/** @type {number} */ place) => moved(i, place)),
+  );
+  const nodes = (/** @type {boolean} */ kind) => rows.filter((_, i) => words[i] === kind).map(({ node }) => node);
+  const menus = words.some(Boolean) ? [h("div", { class: "sx-menus sp-menus" }, ...nodes(true))] : [];
+  const draw = (/** @type {number[]} */ at) => rows.forEach((row, i) => void row.draw(at[i]));
+  return { node: handleForm(...menus, h("div", { class: "sx-sliding" }, ...nodes(false))), draw };
+}
+
+/** An outcome in words, such as a command, to be copied. @param {string} label @param {string[]} texts */
+function outcomeText(label, texts) {
+  const shown = h("pre", { class: "sp-text", tabindex: 0, "aria-label": label });
+  const told = h("span", { class: "sx-told", role: "status" });
+  const copy = button(`Copy ${label}`, () => {
+    const say = (/** @type {string} */ words) => () => {
+      told.textContent = words;
     };
+    const sent = navigator.clipboard?.writeText(shown.textContent ?? "") ?? Promise.reject();
+    sent.then(say("Copied."), say("This browser does not let a page copy: mark the text."));
   });
-  /** @param {number[]} at */
-  const draw = (at) => {
-    rows.forEach(({ range, shown }, i) => {
-      range.value = String(at[i]);
-      range.setAttribute("aria-valuetext", worded(sliders[i], at[i]));
-      shown.value = worded(sliders[i], at[i]);
-    });
+  const draw = (/** @type {number} */ place) => {
+    shown.textContent = texts[place];
+    told.textContent = "";
   };
-  return { node: handleForm(...rows.map(({ node }) => node)), draw };
+  return { node: h("div", {}, shown, h("div", { class: "sx-tools" }, copy, told)), draw };
 }
 
 /** An outcome's row: a label over its bar, the value, and how it compares with the start. @param {Outcome} outcome */
@@ -85,17 +143,25 @@ function outcomeRow([label, unit]) {
   return { node: h("tr", {}, head, value, ratio), draw };
 }
 
-/** @param {Outcome[]} outcomes @param {number[]} first the outcomes at the start */
-function outcomeTable(outcomes, first) {
-  const rows = outcomes.map(outcomeRow);
+/**
+ * The outcomes that are numbers as a table, and those that are words below it.
+ * @param {Outcome[]} outcomes
+ * @param {number[]} first the outcomes at the start
+ * @param {string[][]} texts for each outcome the words that it takes; none for a number
+ */
+function outcomeTable(outcomes, first, texts) {
+  const rows = outcomes.map((outcome, i) => (texts[i]?.length ? null : outcomeRow(outcome)));
+  const said = outcomes.map(([label], i) => (texts[i]?.length ? outcomeText(label, texts[i]) : null));
   const head = ["Outcome", "Value", "÷ start"].map((words) => h("th", { scope: "col" }, words));
-  const body = h("tbody", {}, ...rows.map(({ node }) => node));
+  const body = h("tbody", {}, ...rows.map((row) => row?.node));
   /** @param {number[]} now */
   const draw = (now) => {
     const tops = longest(outcomes, now, first);
-    for (const [i, row] of rows.entries()) row.draw(now[i], first[i], tops[i]);
+    for (const [i, row] of rows.entries()) row?.draw(now[i], first[i], tops[i]);
+    for (const [i, text] of said.entries()) text?.draw(now[i]);
   };
-  return { node: h("table", { class: "sp-table" }, h("thead", {}, h("tr", {}, ...head)), body), draw };
+  const table = h("table", { class: "sp-table" }, h("thead", {}, h("tr", {}, ...head)), body);
+  return { node: h("div", {}, table, ...said.map((text) => text?.node)), draw };
 }
 
 /** What is computed for which position, and how it is called. @param {Model} model */
@@ -108,16 +174,17 @@ function read(model) {
   const lengths = sliders.map(([, , list]) => list.length);
   /** @param {number[]} at */
   const outcomeAt = (at) => lookup(values, lengths, outcomes.length, at);
-  return { sliders, outcomes, start: /** @type {number[]} */ (model.get("start")), outcomeAt };
+  const texts = /** @type {string[][]} */ (model.get("texts") ?? []);
+  return { sliders, outcomes, texts, start: /** @type {number[]} */ (model.get("start")), outcomeAt };
 }
 
 /** The parts of a sweep, put together; `move` goes to a position. @param {Model} model */
 function assemble(model) {
-  const { sliders, outcomes, start, outcomeAt } = read(model);
+  const { sliders, outcomes, texts, start, outcomeAt } = read(model);
   const first = outcomeAt(start);
   let at = start;
   const sliding = handles(sliders, (i, place) => move(at.with(i, place)));
-  const table = outcomeTable(outcomes, first);
+  const table = outcomeTable(outcomes, first, texts);
   const place = h("p", { class: "sx-place" });
   const live = h("p", { role: "status", class: "sw-spoken" });
   const key = h(
@@ -127,7 +194,10 @@ function assemble(model) {
   );
   const rest = atRest(() => {
     const now = outcomeAt(at);
-    live.textContent = outcomes.map(([label, unit], i) => `${label} ${number(now[i])} ${unit}`.trim()).join(", ");
+    const said = outcomes.map(([label, unit], i) =>
+      texts[i]?.length ? `${label} follows` : `${label} ${number(now[i])} ${unit}`.trim(),
+    );
+    live.textContent = said.join(", ");
   });
   /** @param {number[]} next */
   function move(next, quiet = false) {
@@ -149,6 +219,10 @@ function assemble(model) {
   return {
     parts,
     start: () => move(start, true),
+    mine: () => {
+      const own = "scalingFrontEnds" in globalThis ? hardware() : null;
+      if (own) move(startFor(sliders, start, own), true);
+    },
     stop: rest.stop,
     about: { label: `Your guess: ${label}`, unit, judge },
   };
@@ -156,7 +230,7 @@ function assemble(model) {
 
 /** @param {{model: Model, el: HTMLElement}} context */
 function render({ model, el }) {
-  const { parts, start, stop, about } = assemble(model);
+  const { parts, start, mine, stop, about } = assemble(model);
   const root = h(
     "section",
     {
@@ -168,9 +242,10 @@ function render({ model, el }) {
     ...parts,
   );
   const question = model.get("predict");
-  if (question) root.prepend(guessForm(root, { question, ...about }, () => {}));
+  if (question) root.prepend(guessForm(root, { question, ...about }, mine));
   el.append(root);
   start();
+  if (!question) mine();
   return () => {
     stop();
     root.remove();

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scaling import LLAMA3_70B, TPU_V5E_TEXT, Deployment, decode_step
+from scaling import H100, LLAMA3_70B, TPU_V5E_TEXT, Deployment, decode_step
 from scaling.units import ms
 from tests.paths import ROOT
 
@@ -52,8 +52,9 @@ def press(slider: Any, *keys: str) -> None:
     slider.page.wait_for_timeout(500)  # the address and the live region follow the last move after a pause
 
 
-def test_three_chapters_have_one() -> None:
-    assert CHAPTERS == ["03_latency", "05_tradeoff", "07_prefill_disaggregation"]
+def test_five_chapters_have_one() -> None:
+    names = ["02_memory", "03_latency", "04_throughput", "05_tradeoff", "07_prefill_disaggregation"]
+    assert names == CHAPTERS
 
 
 def test_moving_a_slider_changes_what_is_said_and_the_address(explorer: Any, opened: tuple[Any, str]) -> None:
@@ -79,6 +80,10 @@ def test_a_redraw_takes_less_than_a_frame(explorer: Any) -> None:
 
 def test_on_a_phone_nothing_sticks_out(explorer: Any) -> None:
     explorer.page.set_viewport_size({"width": 390, "height": 900})
+    slider = explorer.get_by_label("Batch, slider")
+    explorer.locator("dl").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 300)")
+    top = slider.bounding_box()["y"]
+    assert 0 <= top < 250, "the sliders stay in view over what they move"
     box = explorer.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert explorer.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -142,4 +147,33 @@ def test_a_nonsense_address_is_ignored(chromium: Any, site: str) -> None:
     for place in ("chip:nonsense,batch:-5,price:abc", "batch:1e999,batch"):
         explorer = ready(page, f"{address}#ex-03-latency={place}")
         assert explorer.get_by_label("Batch, slider").input_value() == start
+        assert "which is not on offer here" in explorer.locator(".sx-remark").inner_text()
     page.close()
+
+
+def test_my_hardware_is_kept_and_every_explorer_starts_there(chromium: Any, site: str) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    explorer = ready(page, f"{site}/book/03_latency.html")
+    explorer.locator("[name=chip]").select_option("H200")
+    explorer.locator("[name=price]").fill("2.25")
+    explorer.locator("[name=price]").press("Enter")
+    explorer.get_by_role("button", name="Make this my hardware").click()
+    assert explorer.locator(".sx-told").inner_text().startswith("Kept in this browser")
+    page.goto(f"{site}/book/03_latency.html")
+    explorer = page.locator(ROOTS)
+    guess = explorer.get_by_label("Your guess for the step time")
+    guess.fill(f"{decode_step(Deployment(model=LLAMA3_70B, chip=H100, chips=8, kv='int8'), 16, 32_768).total / ms:.3g}")
+    guess.press("Enter")
+    assert "within 5 %" in explorer.locator(".sx-predict").inner_text(), "judged where it was asked"
+    assert explorer.locator("[name=chip]").input_value() == "H200"
+    assert explorer.locator("[name=price]").input_value() == "2.25"
+    assert explorer.locator(".sx-remark").inner_text() == "This is your hardware: 8 x H200 SXM."
+    explorer = ready(page, f"{site}/book/05_tradeoff.html")
+    assert "H200, is not among the chips here" in explorer.locator(".sx-remark").inner_text()
+    page.goto(f"{site}/book/09_sglang.html")
+    page.locator(".sweep").get_by_role("button", name="Skip").click()
+    assert page.locator(".sweep select").nth(1).evaluate("node => node.selectedOptions[0].text") == "H200 SXM"
+    page.evaluate("localStorage.setItem('scaling/hardware', '<b>not ours</b>')")
+    assert ready(page, f"{site}/book/03_latency.html").locator("[name=chip]").input_value() == "H100"
+    context.close()

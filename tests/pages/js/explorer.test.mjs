@@ -1,7 +1,13 @@
 // What the explorer knows and says, under Node's own runner: node --test tests/pages/js
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as ex from "../../../scaling/course/widgets/figures.js";
+import * as dom from "../../../scaling/course/widgets/dom.js";
+import * as figuresOf from "../../../scaling/course/widgets/figures.js";
+import * as hardware from "../../../scaling/course/widgets/hardware.js";
+import * as places from "../../../scaling/course/widgets/places.js";
+import * as state from "../../../scaling/course/widgets/state.js";
+
+const ex = { ...dom, ...figuresOf, ...places, ...state };
 
 const axes = {
   chip: ["A", "B"],
@@ -53,7 +59,7 @@ function explorer() {
   const cache = [0.001, 0.002, 0.003, 0.006];
   const values = Object.keys(f).flatMap((name) => (name === "cache" ? cache : [f[name]]));
   const grid = new DataView(Float32Array.from(values).buffer);
-  const traits = { axes, tables, grid, start, show: ["step", "front"], key: "one", assumed: {} };
+  const traits = { axes, tables, grid, start, show: ["step", "front"], key: "one", assumed: { asks: "total" } };
   const set = (name, value) => {
     traits[name] = value;
   };
@@ -305,6 +311,66 @@ test("an address cannot put the explorer into an impossible position", () => {
     "#ex-one=chip:Z,model:<b>,chips:-1,weights:fp0,context:1e999,batch:0,price:-3,__proto__:1,%E0%A4%A:2,batch";
   assert.deepEqual(ex.decode(bad, "one", axes, start), start);
   assert.equal(ex.decode("#ex-one=batch%3A8%2Ckv:int8", "one", axes, start).batch, 8);
+});
+
+test("what an address says and nobody understands is said, and the rest is taken", () => {
+  const said = ex.unread("#ex-one=chip:A,batch:many,colour:1&ex-two=chip:Z", "one", axes);
+  assert.equal(said, "The address says “batch:many”, which is not on offer here; the rest of it was taken.");
+  assert.equal(ex.unread("#ex-one=chip:A,batch:3", "one", axes), "");
+  assert.ok(ex.unread(`#ex-one=${"x".repeat(5000)}`, "one", axes).length < 200);
+});
+
+test("a question may ask for a rate or for the room", () => {
+  const said = (asks, guess, over = {}) => ex.verdict(guess, figures(over), start, asks);
+  assert.equal(said("rate", 45), "You guessed 45 tokens/s; one chip gives 90 tokens/s. Your guess is 2 times too low.");
+  assert.equal(
+    said("max_batch", 640),
+    "You guessed 640 sequences; there is room for 64 sequences. Your guess is 10 times too large.",
+  );
+  assert.match(said("rate", 45, { need: 4 }), /does not fit/);
+  assert.equal(said("max_batch", 5, { max_batch: 0 }), "You guessed 5 sequences; there is room for 0 sequences.");
+});
+
+test("the memory and the three large numbers", () => {
+  assert.deepEqual(ex.memoryRows(figures(), start), [
+    ["Room for", "64", "sequences"],
+    ["Weights", "100", "GB"],
+    ["Cache of 4", "10", "GB"],
+    ["Fewest chips", "2", "for this batch"],
+  ]);
+  assert.equal(
+    ex.memoryAdvice(figures(), start),
+    "The weights take 63 % of the memory, and this batch's cache 6 %. There is room for 64.",
+  );
+  assert.match(ex.memoryAdvice(figures({ need: 4 }), start), /^Does not fit: needs 4 chips/);
+  assert.deepEqual(
+    ex.heroRows(figures(), start, 2).map(([, value, unit]) => `${value} ${unit}`),
+    ["14 ms", "180 tokens/s", "6 USD"],
+  );
+  assert.deepEqual(
+    ex.heroRows(figures({ need: 4 }), start, 2).map(([, value]) => value),
+    ["–", "–", "–"],
+  );
+});
+
+test("an explorer starts at the reader's hardware, or the nearest that it has, and says so", () => {
+  const mine = (some) => ex.atHardware(axes, start, { chip: "A", chips: 2, model: "m", price: null, ...some });
+  assert.deepEqual(mine({ chips: 4, price: 3 }).at, { ...start, chips: 4, price: 3 });
+  assert.equal(mine({ chips: 4 }).said, "This is your hardware: 4 x Chip A.");
+  assert.equal(mine({ chip: "B", chips: 5 }).at.chips, 4);
+  assert.equal(mine({ chip: "B", chips: 5 }).said, "This is your hardware: 4 x Chip B, the nearest to your 5.");
+  assert.deepEqual(mine({ chip: "Z" }), { at: start, said: "Your hardware, Z, is not among the chips here." });
+  assert.match(mine({ model: "z" }).said, /Your model, z, is not among those here\.$/);
+});
+
+test("a stored hardware that is not ours is none", () => {
+  const good = '{"chip":"H100","chips":8,"model":"LLAMA3_70B","price":2.5}';
+  assert.deepEqual(hardware.parseHardware(good), { chip: "H100", chips: 8, model: "LLAMA3_70B", price: 2.5 });
+  assert.equal(hardware.parseHardware(good.replace("2.5", "-1")).price, null);
+  const bad = [null, "", "x", "[]", "3", good.replace("8", "0"), good.replace("8", '"8"'), good.replace("H100", "<b>")];
+  for (const text of bad) assert.equal(hardware.parseHardware(text), null, String(text));
+  assert.ok(hardware.same("TPU_V5E", "TPU v5e") && hardware.same("LLAMA3_70B", "LLaMA 3-70B"));
+  assert.ok(!hardware.same("H100", "H200 SXM"));
 });
 
 test("scales are round and leave room for their labels", () => {
