@@ -22,7 +22,7 @@ from tests.paths import ROOT
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [TOC["root"], *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"])]
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
-HEAVIEST = 1.5e6
+HEAVIEST = 0.3e6
 
 
 @cache

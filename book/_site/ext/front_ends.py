@@ -50,9 +50,9 @@ def _load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any]
     )
     for style in dict.fromkeys(style for name in names for style in FRONT_ENDS[name].styles):
         app.add_css_file(style)
-    # Before the theme's own deferred scripts (their priority is 500), so that questions do not wait for its menus.
+    # Before all other deferred scripts, so that questions do not wait for them.
     for script in [*names, "hydrate"] if names else []:
-        app.add_js_file(f"{script}.js", loading_method="defer", priority=200)
+        app.add_js_file(f"{script}.js", loading_method="defer", priority=100)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
