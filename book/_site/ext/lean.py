@@ -68,8 +68,8 @@ def _size(path: Path) -> tuple[int, int] | None:
     return (round(float(box[1])), round(float(box[2]))) if box else None
 
 
-def _scripts(app: Sphinx, pagename: str, given: list[_JavaScript]) -> list[_JavaScript]:
-    """All wait for the page, but the options, which inline scripts read, and what the search page needs at once."""
+def _scripts(app: Sphinx, given: list[_JavaScript]) -> list[_JavaScript]:
+    """All wait for the page, but the options, which inline scripts read: they come inline."""
     options = Path(app.outdir, "_static", "documentation_options.js").read_text(encoding="utf-8")
     found = []
     for script in given:
@@ -78,7 +78,7 @@ def _scripts(app: Sphinx, pagename: str, given: list[_JavaScript]) -> list[_Java
         if name.endswith("documentation_options.js"):
             found.append(_JavaScript("", priority=script.priority, body=options))
             continue
-        if name and pagename != "search":
+        if name:
             attributes["defer"] = "defer"
         found.append(_JavaScript(script.filename, priority=script.priority, **attributes))
     return found
@@ -94,7 +94,7 @@ def _load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any]
     common = _common(app)
     own = [css for css in context["css_files"] if css not in common]
     context["css_files"] = [_CascadingStyleSheet(f"_static/{JOINED}", priority=0), *own]
-    context["script_files"] = _scripts(app, pagename, context["script_files"])
+    context["script_files"] = _scripts(app, context["script_files"])
     context["fonts"] = FONTS if 'class="katex"' in context.get("body", "") else ()
 
 
