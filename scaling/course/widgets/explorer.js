@@ -84,7 +84,7 @@ class Explorer {
       paragraph("sx-say", ({ words }) => words.advice),
       ...(views.includes("hero") ? [] : [numbers()]),
       ...(views.includes("step") ? [stepFigure(id)] : []),
-      memoryFigure(id),
+      ...(views.includes("hero") ? [] : [memoryFigure(id)]),
       ...(views.includes("front") ? [frontFigure(change)] : []),
     ];
     const values = tables(() => this.still.now(), memory);
