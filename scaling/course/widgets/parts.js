@@ -90,7 +90,8 @@ function ranged(name, shown, move) {
 
 /** @param {Axes} axes @param {Move} move @returns {Part} */
 export function handles(axes, move, memory = false) {
-  const choosing = [...MENUS.map((name) => menu(name, axes, move)), ...(memory ? [] : [priceField(move)])];
+  const open = MENUS.filter((name) => axes[name].length > 1); // of one there is nothing to choose
+  const choosing = [...open.map((name) => menu(name, axes, move)), ...(memory ? [] : [priceField(move)])];
   const sliding = [ranged("chips", h("output"), move), slider("context", move), slider("batch", move)];
   const menus = h("div", { class: "sx-menus" }, ...choosing.map(({ node }) => node));
   return {
