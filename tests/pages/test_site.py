@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import front_ends
+import picture
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -79,6 +80,11 @@ def test_every_plot_has_a_caption(page: tuple[Path, BeautifulSoup]) -> None:
     for image in soup.select("article .cell_output img"):
         caption = image.find_parent("figure").find("figcaption")
         assert caption and len(caption.get_text(strip=True)) > 20, f"{path.name}: {image.get('alt')}"
+
+
+def test_the_picture_of_the_readme_shows_today_s_page(built: Path) -> None:
+    said = "make book, then python book/_tools/picture.py _build/html: the landing page or the contents have changed"
+    assert picture.taken_from(picture.PICTURE) == picture.words(built), said
 
 
 def test_one_main_heading_and_unique_ids(page: tuple[Path, BeautifulSoup]) -> None:

@@ -95,7 +95,7 @@ def _load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any]
     own = [css for css in context["css_files"] if css not in common]
     context["css_files"] = [_CascadingStyleSheet(f"_static/{JOINED}", priority=0), *own]
     context["script_files"] = _scripts(app, context["script_files"])
-    # The landing page shows its equation far below: `progress.css` has it drawn, and its fonts fetched, when it is near.
+    # The landing page's equation is far below: `progress.css` has it drawn, and its fonts fetched, when it is near.
     typeset = 'class="katex"' in context.get("body", "") and pagename != app.config.root_doc
     context["fonts"] = FONTS if typeset else ()
 
