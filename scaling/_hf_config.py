@@ -4,64 +4,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scaling._checks import flag, in_line, shown, whole
-from scaling._records import Record
+from scaling._hf_families import BY_HAND, FAMILIES, HARMLESS, NESTED, WORDS, Family
+from scaling._hf_parts import experts_of, latent_of, tower_of
+from scaling._hf_stored import says, stored_in
+from scaling.layers import Window
 
 if TYPE_CHECKING:
     from os import PathLike
 
 _LARGEST_FILE = 10**7  # bytes; a config.json has a few thousand
-
-
-class _Family(Record):
-    """What the class of an architecture takes where a config says nothing, and what it has without ever saying it.
-
-    Source: the configuration classes of transformers 5.24.0, read 2026-11.
-    """
-
-    architecture: str
-    window: int
-    kv_heads: int | None = None  # None: as many as query heads
-    head_dim: int | None = None  # None: D / Q
-    tied: bool = False
-    qkv_bias: bool = False
-    qk_norm: bool = False
-    sliding: int | None = None
-    slides: bool = True  # whether a sliding window counts when the config doesn't say
-
-
-# Architectures whose parameter counts are tested against published totals. All others are refused by name.
-_FAMILIES = {
-    "llama": _Family(architecture="LlamaForCausalLM", window=2048),
-    "mistral": _Family(architecture="MistralForCausalLM", window=131_072, kv_heads=8, sliding=4096),
-    "phi3": _Family(architecture="Phi3ForCausalLM", window=4096),
-    "qwen2": _Family(architecture="Qwen2ForCausalLM", window=32_768, kv_heads=32, qkv_bias=True, slides=False),
-    "qwen3": _Family(
-        architecture="Qwen3ForCausalLM", window=32_768, kv_heads=32, head_dim=128, qk_norm=True, slides=False
-    ),
-    "gemma": _Family(architecture="GemmaForCausalLM", window=8192, kv_heads=16, head_dim=256, tied=True),
-}
-# A shape that somebody writes down by hand rarely says its type. It means LLaMA 3's if it uses nothing but these words.
-_BY_HAND = _Family(architecture="", window=8192)
-_WORDS = frozenset(
-    """_name_or_path attention_bias attention_dropout bos_token_id dtype eos_token_id head_dim hidden_act
-    hidden_size initializer_range intermediate_size layer_types max_position_embeddings mlp_bias num_attention_heads
-    num_hidden_layers num_key_value_heads pad_token_id pretraining_tp quantization_config rms_norm_eps
-    rope_parameters rope_scaling rope_theta sliding_window tie_word_embeddings torch_dtype transformers_version
-    use_cache use_sliding_window vocab_size""".split()
-)
-# What else the configs of known architectures say without changing a count: how positions are turned, dropout, which
-# tokens begin and end, how to generate, which code and files go along.
-_HARMLESS = _WORDS | frozenset(
-    """_attn_implementation _attn_implementation_autoset architectures attn_implementation auto_map bad_words_ids
-    begin_suppress_tokens chunk_size_feed_forward decoder_start_token_id diversity_penalty do_sample early_stopping
-    embd_pdrop exponential_decay_length_penalty finetuning_task forced_bos_token_id forced_eos_token_id
-    hidden_activation id2label is_decoder label2id length_penalty max_length max_window_layers min_length model_type
-    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences original_max_position_embeddings
-    output_attentions output_hidden_states output_scores partial_rotary_factor prefix problem_type
-    remove_invalid_values repetition_penalty resid_pdrop return_dict return_dict_in_generate rope_interleaved
-    rope_type sep_token_id suppress_tokens task_specific_params temperature tf_legacy_loss tokenizer_class top_k top_p
-    torchscript typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_mrope""".split()
-)
 # Parts of the names of entries that change a count, in one architecture or another, where they say more than "none".
 # Only of these does "false" or "0" say that the model has no such thing; of other names nobody knows.
 _CHANGES = """adapter audio bias block_configs chunk conv_ cross_attention encoder expert hybrid kv_shared latent
@@ -77,90 +28,121 @@ def fields_of(config: "Mapping[str, Any] | str | PathLike[str]") -> dict[str, An
         raise ValueError(f"config must be a mapping or the path of a config.json, not {shown(config)}.")
     entries, name = (config, "") if isinstance(config, Mapping) else _read_json(config)
     where = f"config {name}".strip()
-    family = _family(entries, where)
-    _refuse_other_shapes(entries, where)
-    _refuse_other_words(entries, family, where)
-    _refuse_windows(entries, family, where)
     said = entries.get("_name_or_path")
     title = in_line(said) if isinstance(said, str) else ""
-    return {"name": title or name or "model", "source": where, **_shape(entries, family, where)}
+    tower = 0
+    if str(entries.get("model_type")) in NESTED:
+        entries, tower = _inner(entries, where)
+    family = _family(entries, where)
+    _refuse_other_shapes(entries, family, where)
+    _refuse_other_words(entries, family, where)
+    shape = _shape(entries, family, where) | {"tower_bytes": 2.0 * tower}
+    return {"name": title or name or "model", "source": where, **shape, **_parts(entries, family, shape, where)}
 
 
-def _family(entries: Mapping[str, Any], where: str) -> _Family:
+def _inner(entries: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], int]:
+    """The decoder's own entries, of a model that sees images too, and the parameters of what sees.
+
+    Raises ``ValueError`` for an entry that is not known here.
+    """
+    kind = entries["model_type"]
+    outer, text = NESTED[kind], entries.get("text_config")
+    for key, value in entries.items():
+        if key not in HARMLESS and key not in outer.words and value is not None:
+            raise ValueError(f"{where} has the entry {shown(key)} ({shown(value)}), which is not known here of {kind}.")
+    if not isinstance(text, Mapping):
+        raise ValueError(f"{where} must have a 'text_config' with the decoder's entries, not {shown(text)}.")
+    if says(entries.get("architectures")) and entries["architectures"] != [outer.architecture]:
+        _refuse_architecture(entries, where)
+    passed_on = {key: entries[key] for key in ("torch_dtype", "dtype", "quantization_config") if key in entries}
+    text = {"model_type": f"{kind}_text"} | passed_on | dict(text)
+    return text, tower_of(entries, text, where)
+
+
+def _family(entries: Mapping[str, Any], where: str) -> Family:
     """The architecture that a config names.
 
     Raises ``ValueError`` for one that is not known here.
     """
     kind, classes = entries.get("model_type"), entries.get("architectures")
-    if kind is None and not _says(classes):
-        return _BY_HAND
-    for known, family in _FAMILIES.items():
-        if kind in (None, known) and (not _says(classes) or classes == [family.architecture]):
+    if kind is None and not says(classes):
+        return BY_HAND
+    for known, family in FAMILIES.items():
+        if kind in (None, known) and (not says(classes) or classes == [family.architecture]):
             return family
-    told = [f"{key!r} {shown(entries[key])}" for key in ("model_type", "architectures") if _says(entries.get(key))]
-    raise ValueError(
-        f"{where} must be of an architecture known here ({', '.join(_FAMILIES)}), not of {' and '.join(told)}."
-    )
+    _refuse_architecture(entries, where)
+    raise AssertionError
 
 
-def _says(value: Any) -> bool:
-    """Whether an entry says anything: null, false, zero and what is empty say that the model has no such thing."""
-    return value is not None and not (isinstance(value, (int, float, str, list, tuple, Mapping)) and not value)
+def _refuse_architecture(entries: Mapping[str, Any], where: str) -> None:
+    told = [f"{key!r} {shown(entries[key])}" for key in ("model_type", "architectures") if says(entries.get(key))]
+    known = ", ".join([*FAMILIES, *NESTED])
+    raise ValueError(f"{where} must be of an architecture known here ({known}), not of {' and '.join(told)}.")
 
 
-def _refuse_other_shapes(entries: Mapping[str, Any], where: str) -> None:
-    """Refuse entries that change a count in a way that `Model` does not describe.
+def _refuse_other_shapes(entries: Mapping[str, Any], family: Family, where: str) -> None:
+    """Refuse entries that change a count in a way that nobody here has read about for this family.
 
     Raises ``ValueError`` that names the entry and its value.
     """
     for key, value in entries.items():
-        if _says(value) and _changes(key):
-            raise ValueError(f"{where} must be of a dense model, without {shown(key)} ({shown(value)}).")
+        if says(value) and _changes(key) and key not in family.words:
+            raise ValueError(f"{where} must be of a model without {shown(key)} ({shown(value)}).")
 
 
 def _changes(key: Any) -> bool:
     return key != "chunk_size_feed_forward" and any(part in str(key).lower() for part in _CHANGES)
 
 
-def _refuse_other_words(entries: Mapping[str, Any], family: _Family, where: str) -> None:
+def _refuse_other_words(entries: Mapping[str, Any], family: Family, where: str) -> None:
     """Refuse entries that nobody here has read about; without a type, all that LLaMA's configs do not have.
 
     Raises ``ValueError`` that names the entry and its value.
     """
-    by_hand = family is _BY_HAND
+    by_hand = family is BY_HAND
     for key, value in entries.items():
-        known = key in (_WORDS if by_hand else _HARMLESS) or (_changes(key) and not _says(value))
-        if by_hand and _says(value) and (not known or (key == "hidden_act" and value != "silu")):
+        known = key in (WORDS if by_hand else HARMLESS | family.words) or (_changes(key) and not says(value))
+        if by_hand and says(value) and (not known or (key == "hidden_act" and value != "silu")):
             raise ValueError(
                 f"{where} must say its 'model_type', or have nothing but what LLaMA's configs have, "
                 f"not {shown(key)} ({shown(value)})."
             )
         # Null alone never says anything. "use_gated_mlp": false would change a count.
-        if value is not None and not known and not (by_hand and key in _HARMLESS):
+        if value is not None and not known and not (by_hand and key in HARMLESS):
             raise ValueError(
                 f"{where} has the entry {shown(key)} ({shown(value)}), which is not known to leave the counts as they "
                 f"are: it must have none but those known here."
             )
 
 
-def _refuse_windows(entries: Mapping[str, Any], family: _Family, where: str) -> None:
-    """Refuse layers that look at the last tokens only: their cache stops growing, which `Model` does not describe.
+def _window(entries: Mapping[str, Any], family: Family, layers: int, longest: int, where: str) -> Window | None:
+    """The layers that look at the last tokens only, whose cache stops growing there.
 
-    Raises ``ValueError`` that names the entry and its value.
+    Raises ``ValueError`` for windows of an architecture that is not known to have any, or layers of another kind.
     """
-    kinds = entries.get("layer_types")
-    others = [kind for kind in kinds if kind != "full_attention"] if isinstance(kinds, (list, tuple)) else kinds
-    if _says(others):
-        raise ValueError(f"{where} must have full attention in every layer, not 'layer_types' {shown(kinds)}.")
-    window = entries.get("sliding_window", family.sliding)
+    key = "attention_chunk_size" if family.kind == "chunked_attention" else "sliding_window"
+    window = entries.get(key, family.sliding)
     slides = entries.get("use_sliding_window", family.slides)
-    longest = _count(entries, where, "max_position_embeddings", family.window)
+    kinds = entries.get("layer_types")
+    if says(kinds):
+        allowed = ("full_attention", family.kind)
+        if not isinstance(kinds, (list, tuple)) or len(kinds) != layers or any(kind not in allowed for kind in kinds):
+            raise ValueError(
+                f"{where} must say in 'layer_types' {' or '.join(repr(kind) for kind in allowed if kind)} for each of "
+                f"{layers} layers, not {shown(kinds)}."
+            )
+        closed = sum(kind != "full_attention" for kind in kinds)
+    else:
+        closed = family.closed(entries, layers)
     # A window as long as the longest context never closes: Phi-3-mini-128k has one.
-    if _says(slides) and _says(window) and whole("sliding_window", window) < longest:
+    if not says(slides) or not says(window) or whole(key, window) >= longest or not closed:
+        return None
+    if not family.kind:
         raise ValueError(
-            f"{where} must have attention over all tokens, not a 'sliding_window' of {window:,} for contexts of up to "
-            f"{longest:,}: the cache stops growing there."
+            f"{where} must have attention over all tokens, not a {key!r} of {window:,} for contexts of up to "
+            f"{longest:,}: its architecture is not known to have any."
         )
+    return Window(tokens=window, layers=closed)
 
 
 def _get(entries: Mapping[str, Any], where: str, key: str, default: Any = None) -> Any:
@@ -176,14 +158,14 @@ def _get(entries: Mapping[str, Any], where: str, key: str, default: Any = None) 
     return value
 
 
-def _shape(entries: Mapping[str, Any], family: _Family, where: str) -> dict[str, Any]:
+def _shape(entries: Mapping[str, Any], family: Family, where: str) -> dict[str, Any]:
     """The counts and flags of a `Model`, each from its entry or from what the family's class takes instead.
 
     Raises ``ValueError`` for a missing entry, a value that is no count, and heads that do not divide the width.
     """
     q_heads = _count(entries, where, "num_attention_heads")
     d_model = _count(entries, where, "hidden_size")
-    if entries.get("head_dim") is None and not family.head_dim and d_model % q_heads:
+    if entries.get("head_dim") is None and not family.head_dim and not family.latent and d_model % q_heads:
         raise ValueError(
             f"{where} must have a 'hidden_size' that its 'num_attention_heads' divide, or say its 'head_dim', "
             f"not {d_model} over {q_heads}."
@@ -198,128 +180,40 @@ def _shape(entries: Mapping[str, Any], family: _Family, where: str) -> dict[str,
     return dict(
         layers=_count(entries, where, "num_hidden_layers"),
         d_model=d_model,
-        d_ff=_count(entries, where, "intermediate_size"),
+        d_ff=_count(entries, where, family.d_ff, family.d_ff_default),
         q_heads=q_heads,
         kv_heads=kv_heads,
         head_dim=_count(entries, where, "head_dim", family.head_dim or d_model // q_heads),
-        vocab=_count(entries, where, "vocab_size"),
+        vocab=_count(entries, where, "vocab_size", family.vocab),
         tied_embeddings=flag("tie_word_embeddings", _get(entries, where, "tie_word_embeddings", family.tied)),
-        qkv_bias=family.qkv_bias,
+        biases=family.biases,
         qk_norm=family.qk_norm,
+        gated=family.gated,
+        norms=family.norms,
         context_window=_count(entries, where, "max_position_embeddings", family.window),
-        stored=_stored(entries, where),
+        stored=stored_in(entries, where),
     )
+
+
+def _parts(entries: Mapping[str, Any], family: Family, shape: dict[str, Any], where: str) -> dict[str, Any]:
+    """What stands in the layers beside or instead of a dense model's attention and MLP."""
+    layers = shape["layers"]
+    parts: dict[str, Any] = {"window": _window(entries, family, layers, shape["context_window"], where)}
+    if family.experts:
+
+        def count(key: str, default: int | None = None) -> int:
+            return _count(entries, where, key, default)
+
+        parts["experts"] = experts_of(family.experts, entries, layers, count, where)
+    if family.latent:
+        latent = latent_of(lambda key: _count(entries, where, key))
+        parts |= {"latent": latent, "kv_heads": 1, "head_dim": latent.nope_dim + latent.rope_dim}
+    return parts
 
 
 def _count(entries: Mapping[str, Any], where: str, key: str, default: int | None = None) -> int:
     """A count, named by its key in the config: who reads the error has that file open, not `Model`."""
     return whole(key, _get(entries, where, key, default))
-
-
-_TORCH = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-# Entries of `quantization_config` that leave every matrix in the same dtype, whatever they say: how scales were found,
-# how activations and the cache are rounded, which tool wrote them.
-_SAME_WEIGHTS = frozenset(
-    """activation_scale_ub activation_scheme batch_size bits block_name_to_quantize cache_block_outputs
-    checkpoint_format config_groups damp_auto_increment damp_percent dataset desc_act disable_exllama exllama_config
-    fmt format global_compression_ratio kv_cache_quant_algo kv_cache_scheme max_input_length meta model_file_base_name
-    model_name_or_path model_seqlen module_name_preceding_first_block pack_dtype pad_token_id producer
-    quant_algo quant_method quantization_status static_groups sym tokenizer true_sequential use_cuda_fp16 use_exllama
-    version zero_point""".split()
-)
-_SAME_GROUP = frozenset(["weights", "input_activations", "output_activations", "targets", "format"])
-_SAME_SCALES = frozenset(
-    "actorder dynamic num_bits observer observer_kwargs scale_dtype strategy symmetric type zp_dtype".split()
-)
-_EXEMPT = ("modules_to_not_convert", "ignore", "exclude_modules")  # modules that stay as they were
-# Modules that no method packs, so that naming them changes nothing: the head, the embeddings and the norms.
-_UNPACKED = ("lm_head", "embed_tokens", "norm", "input_layernorm", "post_attention_layernorm", "q_norm", "k_norm")
-_GROUP = {"float 4": 16}  # weights that share a scale; 128 for all others, as `scaling.deployment` counts their bits
-_PACKED = {"float 8": "fp8", "int 8": "int8", "float 4": "fp4", "int 4": "int4"}
-
-
-def _stored(entries: Mapping[str, Any], where: str) -> str:
-    """The dtype in which a checkpoint holds the weights of its matrices.
-
-    Raises ``ValueError`` for a method of quantisation, or a dtype, that is not known here.
-    """
-    said = entries.get("quantization_config")
-    if not _says(said):
-        torch = str(entries.get("torch_dtype") or entries.get("dtype") or "bfloat16").removeprefix("torch.")
-        if torch not in _TORCH:
-            raise ValueError(f"{where} must have a 'torch_dtype' of {', '.join(_TORCH)}, not {shown(torch)}.")
-        return _TORCH[torch]
-    kinds = _kinds(said) if isinstance(said, Mapping) else []
-    if not isinstance(said, Mapping) or len(set(kinds)) != 1 or kinds[0] not in _PACKED:
-        raise ValueError(
-            f"{where} must say in 'quantization_config' that all its weights have 4 or 8 bits, in a way known here "
-            f"(awq, gptq, fp8, fbgemm_fp8, compressed-tensors, modelopt), not {shown(said)}."
-        )
-    _refuse_mixed(said, kinds[0], where)
-    return _PACKED[kinds[0]]
-
-
-def _refuse_mixed(said: Mapping[str, Any], kind: str, where: str) -> None:
-    """Refuse a quantisation that leaves some matrices out, or has groups of another size than bytes are counted for.
-
-    Raises ``ValueError`` that names the entry and its value.
-    """
-    group = _GROUP.get(kind, 128)
-    groups = said.get("config_groups")
-    parts = [("", said, _SAME_WEIGHTS)]
-    for name, part in groups.items() if isinstance(groups, Mapping) else ():
-        parts.append((f"config_groups.{name}.", part, _SAME_GROUP))
-        parts.append((f"config_groups.{name}.weights.", _weights(part), _SAME_SCALES))
-    for at, entries, known in parts:
-        for key, value in entries.items():
-            if value is None or value is False or value in ([], {}):
-                continue
-            if not _same(key, value, known, kind):
-                raise ValueError(
-                    f"{where} must say in 'quantization_config' that all weights but the head's are stored alike, "
-                    f"in groups of {group} where it has groups, without {shown(at + str(key))} ({shown(value)})."
-                )
-
-
-def _same(key: Any, value: Any, known: frozenset[str], kind: str) -> bool:
-    """Whether an entry of a quantisation leaves all matrices alike, and in the form that bytes are counted for."""
-    if key == "group_size":
-        return bool(value == _GROUP.get(kind, 128))
-    if key == "strategy" and kind.endswith(" 4"):  # a scale for a whole channel would be fewer bits
-        return value in ("group", "tensor_group")
-    if key in ("weight_block_size", "block_structure"):  # of fp8: a scale of 4 bytes for 16,384 weights
-        return value in ([128, 128], (128, 128))
-    if key in _EXEMPT:
-        return isinstance(value, (list, tuple)) and all(_unpacked(str(name)) for name in value)
-    if key == "targets":
-        return value in (["Linear"], ("Linear",), "Linear")
-    return key in known
-
-
-def _unpacked(name: str) -> bool:
-    """Whether a module is one of `_UNPACKED`, by its name or by a pattern that is nothing but "anything" before it."""
-    *above, last = name.removeprefix("re:.*").split(".")
-    return last in _UNPACKED and all(part.isalnum() for part in above)
-
-
-def _kinds(said: Mapping[str, Any]) -> list[str]:
-    """Kind and bits of the weights, as each method of quantisation writes them; empty where it is not known."""
-    method, algorithm = said.get("quant_method"), said.get("quant_algo")
-    if method in ("awq", "gptq"):
-        return [f"int {said.get('bits')}"]
-    groups = said.get("config_groups")
-    weights = [_weights(group) for group in groups.values()] if isinstance(groups, Mapping) else []
-    kinds = [f"{weight.get('type')} {weight.get('num_bits')}" for weight in weights]
-    if method in ("fp8", "fbgemm_fp8") or (method == "modelopt" and algorithm == "FP8"):
-        return ["float 8", *kinds]
-    if method == "modelopt" and algorithm == "NVFP4":
-        return ["float 4", *kinds]
-    return kinds if method == "compressed-tensors" else []
-
-
-def _weights(group: Any) -> Mapping[str, Any]:
-    weights = group.get("weights") if isinstance(group, Mapping) else None
-    return weights if isinstance(weights, Mapping) else {}
 
 
 def _read_json(given: "str | PathLike[str]") -> tuple[Mapping[str, Any], str]:

@@ -61,7 +61,9 @@ class _Default(str):
 
 
 class Deployment(Record):
-    """One copy of a model on `chips` chips that share every layer.
+    """One copy of a model on `chips` chips that share every layer, and of a mixture every expert.
+
+    Experts spread whole over the chips, expert parallelism, are not modelled: chips would wait for the busiest one.
 
     `weights`, `kv`: dtypes of the stored weights and of the cache.
     `compute`: dtype of the arithmetic. Unless given what an engine would use: fp8 and fp4 weights multiply in their own
@@ -75,7 +77,7 @@ class Deployment(Record):
     `usable`: share of the memory that weights and cache may fill. [-]
     `reserve`: of each chip, kept from weights and cache beyond that. [B]
     `kv_split`: ``"even"`` spreads the cache over all chips; ``"heads"`` never splits a KV head, so beyond `kv_heads`
-    chips each head is stored more than once.
+    chips each head is stored more than once, and a latent cache, which has no heads, on each chip.
     `axes`, `wrap`: how many axes of a torus carry the collectives, all unless given, and whether they close into rings.
 
     Raises ``ValueError`` that names the field, the value and what is allowed.
@@ -131,7 +133,7 @@ class Deployment(Record):
 
     @cached_property
     def step_params(self) -> float:
-        """Parameters that one decode step reads and multiplies, P."""
+        """Parameters that a decode step of very many sequences reads, P; all but a mixture multiply by as many."""
         return float(self.model.matmul_params) if self.params == "streamed" else self.stored_params
 
     @cached_property
@@ -141,6 +143,22 @@ class Deployment(Record):
         return least
 
     @cached_property
+    def active_params(self) -> float:
+        """Parameters that one token is multiplied by: P, less the experts that it passes by."""
+        return self.step_params - self.idle_params
+
+    @cached_property
+    def least_active_params(self) -> float:
+        """Parameters of the matrices that one token is multiplied by, or the nominal count of them if less."""
+        return self.least_params - self.idle_params
+
+    @cached_property
+    def idle_params(self) -> float:
+        """Parameters of the experts that one token passes by; 0 for a dense model."""
+        e = self.model.experts
+        return 0.0 if e is None else self.model.routed_params * (1.0 - e.active / e.routed)
+
+    @cached_property
     def weight_size(self) -> float:
         """Bytes of one stored weight by its dtype, b_w. [B]"""
         return dtype_bytes(self.weights)
@@ -148,20 +166,32 @@ class Deployment(Record):
     @cached_property
     def stored_bytes(self) -> float:
         """Weights in memory. [B]"""
-        return self._weight_bytes(self.stored_params)
+        return self._weight_bytes(self.stored_params) + self.model.tower_bytes
 
     @cached_property
     def step_bytes(self) -> float:
-        """Weights that one decode step reads: P b_w by the label, or what is loaded of the streamed parameters. [B]"""
+        """Weights that a decode step reads: P b_w by the label, or what is loaded of the streamed parameters. [B]
+
+        Of a mixture all experts, which only a large batch reads: `read_bytes` takes the batch.
+        """
         # Counted by the label, both embeddings of an 8-bit model weigh as much as the head alone in 16 bits, which is
         # all of the two that a step reads: what is loaded of both would be too much by 3 % for 70B, by 13 % for 8B.
         streamed = self.params == "streamed"
         return self._weight_bytes(self.step_params) if streamed else self.step_params * self.weight_size
 
-    @cached_property
-    def least_bytes(self) -> float:
-        """Weights that no decode step can do without, none of them wider than the label says. [B]"""
-        return self.least_params * self.weight_size
+    def read_bytes(self, tokens: Array) -> Array:
+        """Weights that a step of so many tokens reads: of a mixture the experts that it chooses, a mean. [B]"""
+        e = self.model.experts
+        if e is None:
+            return self.step_bytes
+        streamed = self.params == "streamed" and self.layout == "loaded"
+        each = _LOADED_BITS.get(self.weights, 8 * self.weight_size) / 8 if streamed else self.weight_size
+        return self.step_bytes - self.model.routed_params * each * e.idle(tokens)
+
+    def least_bytes(self, tokens: Array) -> Array:
+        """Weights that no step of so many tokens can do without, none of them wider than the label says. [B]"""
+        e, least = self.model.experts, self.least_params * self.weight_size
+        return least if e is None else least - self.model.routed_params * self.weight_size * e.idle(tokens)
 
     def _weight_bytes(self, params: float) -> float:
         """Bytes of so many weights, those of the layers' matrices among them. [B]"""
@@ -173,7 +203,7 @@ class Deployment(Record):
 
     @cached_property
     def kv_per_token(self) -> Array:
-        """Cache bytes that one token occupies over the whole deployment, copies included. [B]"""
+        """Cache bytes that one token occupies over the whole deployment, copies included, before a window ends. [B]"""
         return self.model.kv_bytes_per_token(self.kv) * self.kv_copies
 
     @cached_property
@@ -206,8 +236,12 @@ class Deployment(Record):
 
     @cached_property
     def weight_seconds(self) -> Array:
-        """Time in which a step reads its weights: the same for every batch and context. [s]"""
+        """Time in which a step reads all weights: a dense model's, for every batch and context. [s]"""
         return self.step_bytes / self.bandwidth
+
+    def read_seconds(self, tokens: Array) -> Array:
+        """Time in which a step of so many tokens reads its weights. [s]"""
+        return self.weight_seconds if self.model.experts is None else self.read_bytes(tokens) / self.bandwidth
 
     @cached_property
     def layer_seconds(self) -> Array:
@@ -223,8 +257,9 @@ class Deployment(Record):
 def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:
     """Numbers of chips that tensor parallelism can use for this model within the chip's fast domain, ascending.
 
-    A size must divide the query heads and the MLP width, must divide the KV heads or be a multiple of them (heads are
-    then stored more than once, or the cache is split over the batch), and must be a slice that the chip is sold in.
+    A size must divide the query heads and the width of the MLP and of each expert, must divide the KV heads or be a
+    multiple of them (heads are then stored more than once, or the cache is split over the batch), and must be a slice
+    that the chip is sold in.
     """
     record("model", model, Model)
     record("chip", chip, Chip)
@@ -233,6 +268,7 @@ def parallel_sizes(model: Model, chip: Chip) -> tuple[int, ...]:
         for n in range(1, min(model.q_heads, chip.fast_domain) + 1)
         if model.q_heads % n == 0
         and model.d_ff % n == 0
+        and (model.experts is None or model.experts.d_ff % n == 0)
         and (model.kv_heads % n == 0 or n % model.kv_heads == 0)
         and (not chip.slices or n in chip.slices)
     )

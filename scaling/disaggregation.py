@@ -79,6 +79,6 @@ def transfer_time(model: Model, tokens: Array, bandwidth: Array, *, kv: str = "b
     Source: cache bytes over link bandwidth; Splitwise, arXiv 2311.18677.
     """
     record("model", model, Model)
-    S, W_link = nonnegative("tokens", tokens), nonnegative("bandwidth", bandwidth)
+    S, W_link = model.cached_tokens(nonnegative("tokens", tokens)), nonnegative("bandwidth", bandwidth)
     dtype_bytes(kv, "kv")  # refused by the name that it has here
     return divide(1.0 * S * model.kv_bytes_per_token(kv), W_link)

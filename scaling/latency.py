@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from scaling._array import Array, maximum, where, with_words
 from scaling._checks import count, flag, nonnegative, record, share, word
 from scaling.deployment import Deployment
-from scaling.roofline import causal_flops
+from scaling.roofline import attention_flops, causal_flops
 from scaling.sharding import collective_time
 
 
@@ -96,6 +96,11 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     `batch`: B, broadcasts with the context. [sequences, whole deployment]
     `context`: S, cached already. [tokens per sequence]
 
+    A mixture of experts multiplies by the active parameters and reads, of uniform routing the mean, the experts that
+    the batch chooses, ``1 - (1 - k / E)^B`` of all (`scaling.layers.Experts.idle`). Layers with a window read what
+    they keep. With a latent cache T_cache is the longer of reading it and of attention's arithmetic in bf16; the floor
+    counts only the reading.
+
     Leaves out attention's FLOPs, which hide behind reading the cache, sampling and scheduling: errs low. P b_w also
     leaves out the scales of groups of weights and that the head stays in 16 bits: T_weights errs low by 6.3 % for
     LLaMA 3-70B in int4 and 14.1 % for 8B, by 13.1 % and 19.3 % in fp4, and by less than 0.01 % in fp8. Collectives and
@@ -106,11 +111,12 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     """
     record("d", d, Deployment)
     B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
-    P, NW, NC = d.step_params, d.bandwidth, d.flops
+    P, NW, NC = d.active_params, d.bandwidth, d.flops
+    read = 1.0 * B * d.model.cached_tokens(S) * kv / NW
     step = StepTime(
-        d.weight_seconds,
+        d.read_seconds(B),
         2.0 * B * P / NC,
-        1.0 * B * S * kv / NW,
+        read if d.model.latent is None else maximum(read, _latent_seconds(d, B, S) / d.efficiency.flops),
         0.0 if d.efficiency.links is None else collective_time(d, B),
         d.layer_seconds,
     )
@@ -118,13 +124,19 @@ def decode_step(d: Deployment, batch: Array, context: Array) -> StepTime:
     return step
 
 
+def _latent_seconds(d: Deployment, B: Array, S: Array) -> Array:  # noqa: N803
+    """Time of a latent cache's arithmetic at the peak of bf16, in which kernels do it whatever the cache is kept in."""
+    return 1.0 * B * attention_flops(d.model, S) / (1.0 * d.chips * d.chip.rate("bf16"))
+
+
 def _decode_floor(d: Deployment, B: Array, S: Array) -> Array:  # noqa: N803
-    return _floor(d, 1.0 * B * S * d.model.kv_bytes_per_token(d.kv), 2.0 * B * d.least_params)
+    S = d.model.cached_tokens(S)
+    return _floor(d, B, 1.0 * B * S * d.model.kv_bytes_per_token(d.kv), 2.0 * B * d.least_active_params)
 
 
-def _floor(d: Deployment, cache: Array, flops: Array) -> Array:
+def _floor(d: Deployment, tokens: Array, cache: Array, flops: Array) -> Array:
     """All the bytes over the bandwidth or all the FLOP over the rate, whichever is longer, both at their peaks."""
-    return maximum((d.least_bytes + cache) / d.peak_bandwidth, flops / d.peak_flops)
+    return maximum((d.least_bytes(tokens) + cache) / d.peak_bandwidth, flops / d.peak_flops)
 
 
 def matmul_time(d: Deployment, batch: Array, d_model: Array, d_ff: Array) -> StepTime:
@@ -179,7 +191,7 @@ def prefill_time(d: Deployment, tokens: Array, *, mfu: Array | None = None, atte
 
 def _prompt_compute(d: Deployment, tokens: Array, mfu: Array | None, *, attention: bool = False) -> Array:
     """Time of a prompt's arithmetic alone. [s]"""
-    S, P = nonnegative("tokens", tokens), d.step_params
+    S, P = nonnegative("tokens", tokens), d.active_params
     work = 2.0 * P * S + (causal_flops(d.model, S) if attention else 0.0)
     return work / (d.flops if mfu is None else d.peak_flops * share("mfu", mfu))
 
@@ -205,8 +217,8 @@ def prefill_floor(d: Deployment, tokens: Array, *, batch: Array = 1) -> Array:
     record("d", d, Deployment)
     S, B, m = nonnegative("tokens", tokens), nonnegative("batch", batch), d.model
     head = 2.0 * m.vocab * m.d_model
-    each = (2.0 * d.least_params - head) * S + head + causal_flops(m, S)
-    return where(1.0 * B * S > 0, _floor(d, 0.0, B * each), 0.0)
+    each = (2.0 * d.least_active_params - head) * S + head + causal_flops(m, S)
+    return where(1.0 * B * S > 0, _floor(d, 1.0 * B * S, 0.0, B * each), 0.0)
 
 
 def mixed_step(d: Deployment, batch: Array, context: Array, tokens: Array, *, mfu: Array | None = None) -> StepTime:
@@ -230,7 +242,7 @@ def mixed_step(d: Deployment, batch: Array, context: Array, tokens: Array, *, mf
     alone = decode_step(d, batch, context)
     together = 1.0 * nonnegative("batch", batch) + nonnegative("tokens", tokens)
     sent = 0.0 if d.efficiency.links is None else collective_time(d, together)
-    step = StepTime(alone.weights, _prompt_compute(d, together, mfu), alone.cache, sent, alone.overhead)
+    step = StepTime(d.read_seconds(together), _prompt_compute(d, together, mfu), alone.cache, sent, alone.overhead)
     # The longer of the two floors: all reading, which is the batch's, and all arithmetic, which is both's.
     step._least, step._hidden = (maximum, alone.floor, decode_step(d, together, 0).floor), d.efficiency.hidden
     return step

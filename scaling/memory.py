@@ -14,6 +14,7 @@ from scaling.units import dtype_bytes
 def weight_bytes(d: Deployment) -> float:
     """Bytes of the weights, whole deployment: ``weights = P b_w``. [B]
 
+    Of a mixture all experts, since the next token may choose any; a tower that sees images is added as it is.
     With the deployment's layout ``"loaded"`` b_w is a mean: of the layers in `weights`, scales included,
     and of the rest in at least 16 bits.
 
@@ -50,6 +51,8 @@ def grouped_weight_bytes(
 def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
     """Bytes of the KV cache, whole deployment: ``cache = B S kv``. [B]
 
+    Layers with a window keep the last tokens only, so S is then the mean of what the layers keep.
+
     `batch`: B, broadcasts with the context. [sequences]
     `context`: S. [tokens per sequence]
 
@@ -59,7 +62,7 @@ def cache_bytes(d: Deployment, batch: Array, context: Array) -> Array:
     Source: scaling-book part 7, *KV caches*.
     """
     record("d", d, Deployment)
-    B, S, kv = nonnegative("batch", batch), nonnegative("context", context), d.kv_per_token
+    B, S, kv = nonnegative("batch", batch), d.model.cached_tokens(nonnegative("context", context)), d.kv_per_token
     return 1.0 * B * S * kv
 
 
@@ -96,7 +99,7 @@ def max_batch(d: Deployment, context: Array) -> Array:
     Source: scaling-book part 8.
     """
     record("d", d, Deployment)
-    S, kv, budget = nonnegative("context", context), d.kv_per_token, cache_budget(d)
+    S, kv, budget = d.model.cached_tokens(nonnegative("context", context)), d.kv_per_token, cache_budget(d)
     each = 1.0 * S * kv
     if_loaded = where(each == 0, math.inf, divide(budget, each))
     return where(d.memory >= weight_bytes(d), floor(if_loaded), 0)
@@ -130,7 +133,8 @@ class Activations(NamedTuple):
 
 
 def activation_bytes(model: Model, tokens: Array, *, activations: str = "bf16", logits: str = "fp32") -> Activations:
-    """Bytes of the residual stream, of the gate and up outputs of one layer's MLP, and of the logits. [B]
+    """Bytes of the residual stream, of the gate and up outputs of one layer's MLP or chosen experts, and of the logits.
+    [B]
 
     ::
 
@@ -146,6 +150,6 @@ def activation_bytes(model: Model, tokens: Array, *, activations: str = "bf16", 
     Source: the shapes of a gated MLP and of the output embedding.
     """
     record("model", model, Model)
-    B, D, F, V = nonnegative("tokens", tokens), model.d_model, model.d_ff, model.vocab
+    B, D, F, V = nonnegative("tokens", tokens), model.d_model, model.token_d_ff, model.vocab
     b, b_logits = dtype_bytes(activations, "activations"), dtype_bytes(logits, "logits")
     return Activations(b * B * D, 2 * b * B * F, b_logits * B * V)

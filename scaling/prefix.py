@@ -16,12 +16,13 @@ def saved_bytes(model: Model, prefix_tokens: Array, requests: Array, *, kv: str 
 
     Leaves out that only whole pages are shared: errs high, by less than a page per request.
 
-    Raises ``ValueError`` for a negative argument or an unknown dtype.
+    Raises ``ValueError`` for a negative argument, an unknown dtype or a model with windows.
     Source: Zheng et al., SGLang (RadixAttention), arXiv 2312.07104.
     """
     record("model", model, Model)
     S, copies = nonnegative("prefix_tokens", prefix_tokens), nonnegative("requests", requests)
     dtype_bytes(kv, "kv")  # refused by the name that it has here
+    model.refuse_windows("model", "which keeps a prefix in some layers only")
     return maximum(0.0, copies - 1.0) * S * model.kv_bytes_per_token(kv)
 
 

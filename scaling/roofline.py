@@ -53,6 +53,8 @@ def critical_batch(
 def attention_flops(model: Model, context: Array) -> Array:
     """FLOPs of attention scores and values for one decoded token: ``FLOP = 4 S H L Q``. [FLOP per token]
 
+    Layers with a window look at what they keep. With a latent cache each head multiplies by the vectors as they are.
+
     `context`: S, cached already. [tokens per sequence]
 
     Leaves out the softmax: errs low by about one in H, the size of a head.
@@ -61,14 +63,16 @@ def attention_flops(model: Model, context: Array) -> Array:
     Source: scaling-book part 4.
     """
     record("model", model, Model)
-    S, L, H = nonnegative("context", context), model.layers, model.head_dim
+    S, L, H = model.cached_tokens(nonnegative("context", context)), model.layers, model.head_dim
+    if model.latent is not None:
+        return 2.0 * S * model.q_heads * (model.latent.numbers + model.latent.kv_rank) * L
     return 4.0 * S * model.q_heads * H * L
 
 
 def causal_flops(model: Model, tokens: Array) -> Array:
     """FLOPs of attention scores and values for a whole prompt: ``FLOP = 2 S^2 H L Q``. [FLOP]
 
-    Token i attends to the i before it, so a prompt needs half of what all pairs would.
+    Token i attends to the i before it, so a prompt needs half of what all pairs would, and less where windows end.
 
     `tokens`: of the prompt, S. [tokens]
 
@@ -79,19 +83,29 @@ def causal_flops(model: Model, tokens: Array) -> Array:
     """
     record("model", model, Model)
     S, L, H = nonnegative("tokens", tokens), model.layers, model.head_dim
-    return 2.0 * S * S * model.q_heads * H * L
+    if model.latent is not None:  # heads have keys and values of their own while a prompt is read
+        return 1.0 * S * S * model.q_heads * (H + model.latent.value_dim) * L
+    every = 2.0 * S * S * model.q_heads * H * L
+    if model.window is None:
+        return every
+    passed = model.window.beyond(S)  # of S^2 pairs twice over, those further apart than the window
+    return every - 2.0 * passed * passed * model.q_heads * H * model.window.layers
 
 
 def attention_intensity(model: Model, kv: str = "bf16") -> float:
     """Arithmetic intensity of decode attention, whatever batch or context: ``intensity = 2 Q / (K b_kv)``. [FLOP/B]
 
-    Far below every chip's ridge point, which is why the cache term is a reading time.
+    Far below every chip's ridge point, which is why the cache term is a reading time. With a latent cache all heads
+    share one vector and the intensity is hundreds: there the cache term may be a time of arithmetic.
     Leaves out reading the queries and writing the result: errs high, the less the longer the context.
 
     Raises ``ValueError`` for an unknown dtype.
     Source: scaling-book part 7; for grouped queries arXiv 2305.13245.
     """
     record("model", model, Model)
+    if model.latent is not None:
+        one, b_kv = model.latent, dtype_bytes(kv, "kv")
+        return 2 * model.q_heads * (one.numbers + one.kv_rank) / (one.numbers * b_kv)
     return 2 * (model.q_heads / model.kv_heads) / dtype_bytes(kv, "kv")
 
 

@@ -15,6 +15,9 @@ from scaling.memory import max_batch
 from scaling.sharding import collective_time
 from scaling.units import hour
 
+_MOST = 1e15  # sequences, more than any limit lets in: half of infinity is no batch to try
+_ROUNDS = 100  # each halves what is not known, from 1e15 down to a part in 1e15
+
 
 def tokens_per_second(d: Deployment, batch: Array, context: Array) -> Array:
     """Tokens decoded per second, whole deployment: ``tokens per second = B / T_step``. [token/s]
@@ -63,12 +66,14 @@ def queries_per_second_per_chip(d: Deployment, batch: Array, context: Array, dec
 def mfu(d: Deployment, batch: Array, context: Array) -> Array:
     """Model FLOPs utilisation of a decode step, against the peak: ``MFU = 2 B P / (N C T_step)``. [-]
 
+    Of a mixture of experts P is what one token passes.
+
     Leaves out attention's FLOPs, which the model needs too: errs low for long contexts.
 
     Raises ``ValueError`` for a negative batch or context. Source: PaLM, appendix B (arXiv 2204.02311).
     """
     record("d", d, Deployment)
-    P, peak = d.step_params, 1.0 * d.chips * d.chip.rate(d.compute)
+    P, peak = d.active_params, 1.0 * d.chips * d.chip.rate(d.compute)
     return 2.0 * P * tokens_per_second(d, batch, context) / peak
 
 
@@ -80,7 +85,7 @@ def compute_ceiling(d: Deployment) -> Array:
     Source: scaling-book part 8.
     """
     record("d", d, Deployment)
-    P, NC = d.step_params, d.flops
+    P, NC = d.active_params, d.flops
     return NC / (2.0 * P)
 
 
@@ -102,8 +107,9 @@ def plateau(d: Deployment, context: Array, *, overlapped: bool = False) -> Array
     one = decode_step(d, 1.0, context)
     if flag("overlapped", overlapped):
         # The weights, read once for all, weigh nothing in a batch without end.
-        cache = 1.0 * nonnegative("context", context) * d.model.kv_bytes_per_token(d.kv) / d.peak_bandwidth
-        return 1.0 / maximum(cache, 2.0 * d.least_params / d.peak_flops)
+        S = d.model.cached_tokens(nonnegative("context", context))
+        cache = 1.0 * S * d.model.kv_bytes_per_token(d.kv) / d.peak_bandwidth
+        return 1.0 / maximum(cache, 2.0 * d.least_active_params / d.peak_flops)
     sent, _ = _links(d)
     return 1.0 / (one.cache + (maximum(one.compute, sent) if d.efficiency.hidden else one.compute + sent))
 
@@ -120,14 +126,20 @@ def balanced_batch(d: Deployment) -> Array:
     """Batch at which this deployment's arithmetic takes as long as reading its weights. [sequences]
 
     `roofline.critical_batch` for the deployment's own dtypes, parameter convention and efficiency:
-    ``balanced_batch = B T_weights / T_compute``, whatever the batch B.
+    ``balanced_batch = B T_weights / T_compute``, whatever the batch B. A mixture of experts reads more weights the more
+    sequences there are, so B is then the batch at which the two are equal, about P / P_active times a dense model's.
 
     Leaves out activations that are read and written: errs low by a few percent.
 
     Source: scaling-book part 7.
     """
     one = decode_step(d, 1.0, 0.0)
-    return one.weights / one.compute
+    if d.model.experts is None:
+        return one.weights / one.compute
+    batch = d.weight_seconds / one.compute  # with every expert read; each round comes down to the crossing
+    for _ in range(_ROUNDS):
+        batch = d.read_seconds(batch) / one.compute
+    return batch
 
 
 def full_batch(d: Deployment) -> Array:
@@ -152,7 +164,7 @@ def cache_over_weights_tokens(d: Deployment) -> Array:
 
     Source: those two terms set equal.
     """
-    one = decode_step(d, 1.0, 1.0)
+    one = decode_step(_plain(d), 1.0, 1.0)
     return one.weights / one.cache
 
 
@@ -165,8 +177,19 @@ def cache_over_compute_context(d: Deployment) -> Array:
 
     Source: those two terms set equal.
     """
-    one = decode_step(d, 1.0, 1.0)
+    one = decode_step(_plain(d, experts=True), 1.0, 1.0)
     return one.compute / one.cache
+
+
+def _plain(d: Deployment, *, experts: bool = False) -> Deployment:
+    """The deployment, unless its cache or its weights do not grow in a straight line, so that no one number is it.
+
+    Raises ``ValueError`` that names the model.
+    """
+    record("d", d, Deployment).model.refuse_windows("d", "whose cache stops growing")
+    if not experts and d.model.experts is not None:
+        raise ValueError(f"d must be of a model that reads all its weights in each step, not {d.model.name}.")
+    return d
 
 
 def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
@@ -183,6 +206,8 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
     Raises ``ValueError`` for a negative context or step. Source: `latency.decode_step`, solved for the batch.
     """
     one, (sent, start) = decode_step(d, 1.0, context), _links(d)
+    if d.model.experts is not None:
+        return _batch_of_mixture(d, context, nonnegative("step", step), 1.0 * step / (one.compute + one.cache))
     rest = nonnegative("step", step) - one.overhead
     if d.efficiency.hidden:  # the links are then a third that may take longest
         each, with_links = one.cache, divide(rest - start, one.cache + sent)
@@ -193,6 +218,17 @@ def batch_at_step(d: Deployment, context: Array, step: Array) -> Array:
     with_weights = where(each == 0, where(spare < 0, 0.0, math.inf), divide(spare, each))
     with_compute = rest / (each + one.compute)
     return maximum(0.0, minimum(minimum(with_weights, with_compute), with_links))
+
+
+def _batch_of_mixture(d: Deployment, context: Array, step: Array, most: Array) -> Array:
+    """The batch whose step takes so long, between none and `most`, by halving: a step grows with its batch."""
+    every, most = step == math.inf, minimum(most, _MOST)
+    least: Array = 0.0 * most
+    for _ in range(_ROUNDS):
+        middle = (least + most) / 2.0
+        within = decode_step(d, middle, context).total <= step
+        least, most = where(within, middle, least), where(within, most, middle)
+    return where(every, math.inf, least)
 
 
 def largest_batch(d: Deployment, context: Array, *, max_step: Array = math.inf) -> Array:

@@ -33,7 +33,8 @@ def chip_token_bytes(d: Deployment) -> float:
     """Cache bytes that one token takes on one chip: ``token_bytes = 2 L H b_kv max(1, K / N)``.
     [B/token per chip]
 
-    Beyond K ways the heads are stored more than once, and a chip's share no longer shrinks.
+    Beyond K ways the heads are stored more than once, and a chip's share no longer shrinks. A latent cache has no heads
+    and lies whole on each chip.
     Leaves out the scales of a quantised cache: errs low.
 
     Raises ``ValueError`` for a number of chips that the heads do not allow.
@@ -44,6 +45,7 @@ def chip_token_bytes(d: Deployment) -> float:
     if N not in allowed:
         said = ", ".join(str(n) for n in allowed)
         raise ValueError(f"chips must be a number of ways that splits the heads of {d.model.name}: {said}, not {N}.")
+    d.model.refuse_windows("d", "whose layers have pools of different sizes, unless token_bytes is given")
     return d.model.kv_bytes_per_token(d.kv) / d.model.kv_heads * max(1, d.model.kv_heads // N)
 
 
@@ -62,7 +64,8 @@ def loaded_weight_bytes(d: Deployment) -> float:
     record("d", d, Deployment)
     m, N, b_w = d.model, whole("chips", d.chips), d.weight_size
     wide = (m.params - m.attention_params - m.mlp_params) * max(0.0, 2.0 - b_w)
-    copied = 2 * m.layers * m.d_model * m.kv_heads * m.head_dim * b_w * (max(1.0, N / m.kv_heads) - 1.0)
+    one_head = 2 * m.d_model * m.head_dim if m.latent is None else m.latent.squeezing(m.d_model)
+    copied = m.layers * one_head * m.kv_heads * b_w * (max(1.0, N / m.kv_heads) - 1.0)
     return (weight_bytes(replace(d, layout="label")) + wide + copied) / N
 
 
@@ -85,6 +88,8 @@ def stage_of(d: Deployment, stages: int) -> Deployment:
     """
     if stages == 1:
         return d
+    if d.model.window is not None or d.model.experts is not None:
+        raise ValueError(f"stages must be 1 for a model whose layers are of several kinds such as {d.model.name}.")
     model = replace(d.model, layers=-(-d.model.layers // stages))
     return replace(d, model=model, chips=whole("chips", d.chips) // stages)
 

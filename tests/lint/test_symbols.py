@@ -267,8 +267,8 @@ def test_formula_uses_the_symbols_of_the_table(formula: Formula) -> None:
         ("$G$ chips share it.", "G is"),
         ("$b_w$ is the bandwidth of one chip.", "b_w is"),
         ("$$X = 2 P$$", "X is not in the table"),
-        ("It takes $E / W$ seconds.", "E is not in the table"),
-        (r"$$T = \frac{B S kv}{N W}$$", "k is not in the table"),  # in italics kv is k times v
+        ("It takes $J / W$ seconds.", "J is not in the table"),
+        (r"$$T = \frac{B S kv}{N W}$$", "v is not in the table"),  # in italics kv is k times v
         (r"$$W_\text{disk} = 2$$", "W_disk is not in the table"),
         ("The matrix $A$ is wide.", "A is not in the table"),
     ],

@@ -40,7 +40,7 @@ def test_tied_embeddings_are_stored_once_and_multiplied_once() -> None:
 
 
 def test_biases_and_norms_of_heads_by_hand() -> None:
-    biased = replace(TOY_MODEL, qkv_bias=True)
+    biased = replace(TOY_MODEL, biases=("qkv",))
     assert biased.bias_params == 1014  # 3 x (22 + 2 x 2) x 13
     assert biased.params == 9880 + 1014
     normed = replace(TOY_MODEL, qk_norm=True)
@@ -111,7 +111,7 @@ def test_heads_that_do_not_divide(q_heads: int, kv_heads: int) -> None:
     assert str(error.value) == f"Model.q_heads must be a multiple of Model.kv_heads, not {q_heads} over {kv_heads}."
 
 
-@pytest.mark.parametrize("field", ["tied_embeddings", "qkv_bias", "qk_norm"])
+@pytest.mark.parametrize("field", ["tied_embeddings", "gated", "qk_norm"])
 def test_bad_flag(field: str) -> None:
     with pytest.raises(ValueError, match=rf"^Model\.{field} must be True or False, not 'no'\.$"):
         replace(TOY_MODEL, **{field: "no"})

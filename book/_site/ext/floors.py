@@ -4,7 +4,7 @@ and in the reference, and what each may import (`tests/lint/test_layers.py`), ar
 
 # A module may import from the floors below its own and, within a floor, from a group further left.
 FLOORS = (
-    "_array < _checks < _records < units < _hf_config < chips models",
+    "_array < _checks < _records < units < layers < _hf_families _hf_stored < _hf_parts < _hf_config < chips models",
     "deployment",
     "memory roofline < sharding < latency",
     "throughput < pareto disaggregation prefix batching",
