@@ -184,7 +184,8 @@ def test_links_to_the_repository_appear_only_when_it_is_known(built: Path) -> No
     assert repository_options({}) == repository_options({"GITHUB_REPOSITORY": "nonsense"}) == {}
     known = repository_options({"GITHUB_REPOSITORY": "someone/course"})
     assert known["repository_url"] == "https://github.com/someone/course"
-    text = (built / "book" / "index.html").read_text(encoding="utf-8")
+    assert set(known["launch_buttons"]) == {"colab_url"}
+    text = (built / "book" / "02_memory.html").read_text(encoding="utf-8")
     # A site to be published is built where the repository is known; one that the tests build is not told.
     told = "SITE" in os.environ and bool(repository_options(os.environ))
     assert ("issues/new" in text, "/edit/" in text) == (told, told)

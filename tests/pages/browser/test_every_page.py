@@ -17,7 +17,7 @@ from policy import Policy, header, policy
 from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, ready, status
 from tests.paths import ROOT
 
-PAGES = ["search", "genindex", "book/index"]
+PAGES = ["search", "genindex", "404", "index"]
 PAGES += [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.ipynb"))]
 PAGES += [f"book/appendix/{path.stem}" for path in sorted((ROOT / "book" / "appendix").glob("*.*"))]
 pytestmark = pytest.mark.browser
