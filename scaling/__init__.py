@@ -13,15 +13,24 @@ from scaling.batching import (
     timeline as timeline,
 )
 from scaling.chips import (
+    A10G as A10G,
     A100 as A100,
+    A100_40 as A100_40,
     B200 as B200,
     CATALOGUE as CATALOGUE,
     GB200 as GB200,
+    GH200 as GH200,
+    H20 as H20,
     H100 as H100,
     H100_TEXT as H100_TEXT,
     H200 as H200,
+    L4 as L4,
     L40S as L40S,
     MI300X as MI300X,
+    MI325X as MI325X,
+    RTX_4090 as RTX_4090,
+    RTX_5090 as RTX_5090,
+    TPU_IRONWOOD as TPU_IRONWOOD,
     TPU_V5E as TPU_V5E,
     TPU_V5E_TEXT as TPU_V5E_TEXT,
     TPU_V5P as TPU_V5P,
@@ -49,6 +58,11 @@ from scaling.latency import (
     prefill_floor as prefill_floor,
     prefill_time as prefill_time,
 )
+from scaling.layers import (
+    Experts as Experts,
+    Latent as Latent,
+    Window as Window,
+)
 from scaling.memory import (
     Activations as Activations,
     activation_bytes as activation_bytes,
@@ -61,11 +75,16 @@ from scaling.memory import (
     weight_bytes as weight_bytes,
 )
 from scaling.models import (
+    LLAMA2_7B as LLAMA2_7B,
+    LLAMA2_13B as LLAMA2_13B,
+    LLAMA2_70B as LLAMA2_70B,
     LLAMA3_8B as LLAMA3_8B,
     LLAMA3_70B as LLAMA3_70B,
     LLAMA3_405B as LLAMA3_405B,
     LLAMA31_8B as LLAMA31_8B,
     LLAMA31_70B as LLAMA31_70B,
+    LLAMA32_1B as LLAMA32_1B,
+    LLAMA32_3B as LLAMA32_3B,
     LLAMA33_70B as LLAMA33_70B,
     Model as Model,
     from_hf_config as from_hf_config,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from scaling._array import plain
 from scaling._checks import finite, label, positive, shown, whole, word
 from scaling._records import Frozen, Record, replace
-from scaling.units import GB, TB, TFLOP, dtype_bytes
+from scaling.units import GB, TB, TFLOP, GiB, dtype_bytes
 
 VENDORS = ("NVIDIA", "AMD", "Google", "other")
 
@@ -112,6 +112,7 @@ _HOPPER = "NVIDIA H100/H200 data sheets (headline rates halved: they count 2:4 s
 _BLACKWELL = "NVIDIA Blackwell data sheet, HGX B200 and GB200 NVL72 columns (headline rates halved)"
 _NEBIUS = "Nebius on demand, SkyPilot catalog nebius/vms.csv, 2026"
 _LAMBDA = "Lambda on demand, SkyPilot catalog lambda/vms.csv, 2026"
+_NO_PRICE = "no public on-demand price looked up, 2026-11"
 _GOOGLE = "docs.cloud.google.com/tpu/docs"
 
 H100 = Chip(
@@ -129,6 +130,29 @@ H100 = Chip(
 )
 
 H200 = replace(H100, name="H200 SXM", memory=141 * GB, device_memory=149.3 * GB, bandwidth=4.8 * TB, price=3.50)
+
+# One card of a machine with one, as it is rented. The large variant has 144 GB at 4.9 TB/s.
+GH200 = replace(
+    H100,
+    name="GH200 96GB",
+    **dict(memory=96 * GB, device_memory=102 * GB, bandwidth=4 * TB),
+    fast_domain=1,
+    machine=1,
+    price=2.29,
+    price_source=_LAMBDA,
+    source="NVIDIA GH200 data sheet, from memory (headline rates halved)",
+)
+
+# A seventh of an H100's arithmetic beside all of its links and more of its memory.
+H20 = replace(
+    H100,
+    name="H20",
+    **dict(memory=96 * GB, device_memory=102.6 * GB, bandwidth=4 * TB),
+    flops=_rates(bf16=148 * TFLOP, fp8=296 * TFLOP, int8=296 * TFLOP),
+    price=float("nan"),
+    price_source=_NO_PRICE,
+    source="NVIDIA H20 specification as press and resellers print it, dense, from memory",
+)
 
 B200 = Chip(
     name="B200",
@@ -171,6 +195,13 @@ A100 = Chip(
     date="2026-11",
 )
 
+A100_40 = replace(
+    A100,
+    name="A100 40GB SXM",
+    **dict(memory=40 * GB, device_memory=42.9 * GB, bandwidth=1.555 * TB),
+    price=1.99,
+)
+
 L40S = Chip(
     name="L40S",
     vendor="NVIDIA",
@@ -185,6 +216,48 @@ L40S = Chip(
     date="2026-11",
 )
 
+L4 = replace(
+    L40S,
+    name="L4",
+    **dict(memory=24 * GB, device_memory=24.15 * GB, bandwidth=300 * GB),
+    flops=_rates(bf16=121 * TFLOP, fp8=242.5 * TFLOP, int8=242.5 * TFLOP),
+    price=float("nan"),
+    price_source=_NO_PRICE,
+    source="NVIDIA L4 data sheet, from memory (headline rates halved); PCIe 4.0 x16, no NVLink",
+)
+
+A10G = replace(
+    L40S,
+    name="A10G",
+    **dict(memory=24 * GB, device_memory=24.1 * GB, bandwidth=600 * GB),
+    flops=_rates(bf16=70 * TFLOP, int8=140 * TFLOP),
+    price=1.006,
+    price_source="AWS g5.xlarge us-east-1, factualminds.com, 2026-06",
+    source="AWS and NVIDIA A10G data sheet, from memory (headline rates halved); PCIe 4.0 x16, no NVLink",
+)
+
+# Of the two cards for desktops the rates that add up in fp32, as engines do; in fp16 some are twice that.
+RTX_4090 = replace(
+    L40S,
+    name="RTX 4090",
+    **dict(memory=24 * GB, device_memory=25.76 * GB, bandwidth=1008 * GB),
+    flops=_rates(bf16=165.2 * TFLOP, fp8=330.3 * TFLOP, int8=660.6 * TFLOP),
+    price=float("nan"),
+    price_source=_NO_PRICE,
+    source="NVIDIA Ada architecture paper, appendix A, from memory, dense; PCIe 4.0 x16, no NVLink",
+)
+
+RTX_5090 = replace(
+    L40S,
+    name="RTX 5090",
+    **dict(memory=32 * GB, device_memory=34.19 * GB, bandwidth=1792 * GB),
+    flops=_rates(bf16=209.5 * TFLOP, fp8=419 * TFLOP, int8=838 * TFLOP, fp4=1676 * TFLOP),
+    link_bandwidth=64 * GB,
+    price=float("nan"),
+    price_source=_NO_PRICE,
+    source="NVIDIA RTX Blackwell architecture paper, appendix, from memory, dense; PCIe 5.0 x16, no NVLink",
+)
+
 MI300X = Chip(
     name="MI300X",
     vendor="AMD",
@@ -197,6 +270,15 @@ MI300X = Chip(
     price_source="median of on-demand offers, cliffcenter.com, 2026-05",
     source="AMD Instinct MI300X data sheet, dense",
     date="2026-11",
+)
+
+MI325X = replace(
+    MI300X,
+    name="MI325X",
+    **dict(memory=256 * GB, device_memory=275 * GB, bandwidth=6 * TB),
+    price=1.95,
+    price_source="TensorWave, cliffcenter.com, 2026-05",
+    source="AMD Instinct MI325X as in docs.vultr.com/inference-cookbook, dense",
 )
 
 TPU_V5E = Chip(
@@ -251,6 +333,23 @@ TPU_V6E = Chip(
     date="2026-11",
 )
 
+TPU_IRONWOOD = Chip(
+    name="TPU Ironwood",
+    vendor="Google",
+    memory=192 * GiB,  # so on the label
+    device_memory=192 * GiB,
+    bandwidth=7.38 * TB,
+    flops=_rates(bf16=2307 * TFLOP, fp8=4614 * TFLOP),
+    link_bandwidth=100 * GB,
+    link_axes=3,
+    fast_domain=9216,
+    machine=4,
+    slices=_TORUS_3D,
+    price_source=_NO_PRICE,
+    source=f"{_GOOGLE}/tpu7x; bandwidth from memory, about 7.4 TB/s in the press",
+    date="2026-11",
+)
+
 _TEXT = "constants of chapter 12 and of scaling-book parts 2 and 8, rounded and derated as printed there"
 _TEXT_PRICE = "Google Cloud list price of 2025-02, as quoted in scaling-book part 8"
 
@@ -287,4 +386,7 @@ TPU_V5P_TEXT = replace(
     date="2025-08",
 )
 
-CATALOGUE: tuple[Chip, ...] = (H100, H200, B200, GB200, A100, L40S, MI300X, TPU_V5E, TPU_V5P, TPU_V6E)
+CATALOGUE: tuple[Chip, ...] = (
+    *(H100, H200, GH200, H20, B200, GB200, A100, A100_40, L40S, L4, A10G, RTX_4090, RTX_5090),
+    *(MI300X, MI325X, TPU_V5E, TPU_V5P, TPU_V6E, TPU_IRONWOOD),
+)

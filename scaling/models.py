@@ -268,6 +268,28 @@ def from_hf_config(config: "Mapping[str, Any] | str | PathLike[str]") -> Model:
     return replace(sized, nominal_params=float(sized.params))
 
 
+def _llama2(name: str, nominal: float, checkpoint: str, **shape: Any) -> Model:
+    return Model(
+        name=name,
+        nominal_params=nominal,
+        context_window=4096,
+        head_dim=128,
+        vocab=32_000,
+        checkpoints={"bf16": checkpoint},
+        source="Llama 2, arXiv 2307.09288; published config.json",
+        date="2023-07",
+        **shape,
+    )
+
+
+_chat = "meta-llama/Llama-2-{}-chat-hf".format
+_7b = dict(layers=32, d_model=4096, d_ff=11_008, q_heads=32, kv_heads=32)
+_13b = dict(layers=40, d_model=5120, d_ff=13_824, q_heads=40, kv_heads=40)
+_70b = dict(layers=80, d_model=8192, d_ff=28_672, q_heads=64, kv_heads=8)
+LLAMA2_7B = _llama2("LLaMA 2-7B", 7e9, _chat("7b"), **_7b)
+LLAMA2_13B = _llama2("LLaMA 2-13B", 13e9, _chat("13b"), **_13b)
+LLAMA2_70B = _llama2("LLaMA 2-70B", 70e9, _chat("70b"), **_70b)
+
 _HERD = "The Llama 3 Herd of Models, arXiv 2407.21783, table 3; published config.json"
 
 
@@ -346,6 +368,22 @@ LLAMA31_70B = replace(
         "int8": "RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w8a8",
         "int4": "hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4",
     },
+)
+_SMALL = dict(source="published config.json of Llama-3.2", date="2024-09")
+LLAMA32_1B = replace(
+    LLAMA31_8B,
+    name="LLaMA 3.2-1B",
+    nominal_params=1e9,
+    **dict(layers=16, d_model=2048, d_ff=8192, head_dim=64, tied_embeddings=True),
+    checkpoints={"bf16": "meta-llama/Llama-3.2-1B-Instruct", "fp8": "RedHatAI/Llama-3.2-1B-Instruct-FP8"},
+    **_SMALL,
+)
+LLAMA32_3B = replace(
+    LLAMA32_1B,
+    name="LLaMA 3.2-3B",
+    nominal_params=3e9,
+    **dict(layers=28, d_model=3072, q_heads=24, head_dim=128),
+    checkpoints={"bf16": "meta-llama/Llama-3.2-3B-Instruct", "fp8": "RedHatAI/Llama-3.2-3B-Instruct-FP8"},
 )
 LLAMA33_70B = replace(
     LLAMA31_70B,

@@ -99,8 +99,11 @@ def test_modules_are_short(path: Path) -> None:
 # Names ---------------------------------------------------------------------------------------------------------------
 
 NAMES = {
-    "chips": "Chip H100 H200 B200 A100 L40S MI300X TPU_V5E TPU_V5P TPU_V6E",
-    "models": "Model LLAMA3_8B LLAMA3_70B LLAMA3_405B LLAMA31_8B LLAMA31_70B LLAMA33_70B from_hf_config",
+    "chips": "Chip H100 H200 B200 A100 A100_40 GH200 H20 L40S L4 A10G RTX_4090 RTX_5090 MI300X MI325X "
+    "TPU_V5E TPU_V5P TPU_V6E TPU_IRONWOOD",
+    "layers": "Window Latent Experts",
+    "models": "Model LLAMA2_7B LLAMA2_13B LLAMA2_70B LLAMA3_8B LLAMA3_70B LLAMA3_405B LLAMA31_8B LLAMA31_70B "
+    "LLAMA32_1B LLAMA32_3B LLAMA33_70B from_hf_config",
     "deployment": "Deployment Efficiency ROOFLINE",
     "memory": "weight_bytes cache_bytes cache_budget fits max_batch min_chips",
     "roofline": "critical_batch",
@@ -123,7 +126,9 @@ def test_name_is_where_the_design_says(module: str, name: str) -> None:
 
 
 # Whose public functions, classes and records stand in the root.
-COLUMN = "chips models deployment memory roofline sharding latency throughput pareto disaggregation prefix batching"
+COLUMN = (
+    "chips layers models deployment memory roofline sharding latency throughput pareto disaggregation prefix batching"
+)
 
 
 def public(module: ModuleType) -> dict[str, Any]:
