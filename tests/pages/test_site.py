@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -46,6 +47,15 @@ def loaded(soup: BeautifulSoup) -> list[str]:
 
 def test_every_notebook_is_in_the_table_of_contents() -> None:
     assert {f"book/{path.stem}" for path in NOTEBOOKS} <= set(PAGES)
+
+
+def test_each_chapter_says_the_next_one_that_the_contents_have() -> None:
+    path = [file for file in PAGES if (ROOT / f"{file}.ipynb").exists() or file.endswith("symbols")]
+    for file, after in pairwise(path[: path.index("book/appendix/symbols") + 1]):
+        cells = json.loads((ROOT / f"{file}.ipynb").read_text(encoding="utf-8"))["cells"]
+        prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        said = re.findall(r"Next: \[[^]]+\]\(([\w/]+)\.\w+\)", prose)
+        assert said == [after.removeprefix("book/")], f"{file} sends its readers elsewhere than its button"
 
 
 def test_nothing_is_fetched_from_another_host(page: tuple[Path, BeautifulSoup]) -> None:

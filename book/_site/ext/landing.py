@@ -62,7 +62,8 @@ def files() -> dict[str, str]:
     course = json.dumps([one._asdict() for one in chapters()], ensure_ascii=False).replace("<", r"\u003c")
     return {
         "course.js": f"globalThis.scalingCourse = {course};\n",
-        "progress.js": classic("progress", load("dom.js", "progress.js")) + "scalingFrontEnds.progress.start();\n",
+        "progress.js": classic("progress", load("dom.js", "hardware.js", "progress.js"))
+        + "scalingFrontEnds.progress.start();\n",
         "progress.css": (HERE / "progress.css").read_text(encoding="utf-8"),
     }
 

@@ -1,5 +1,6 @@
 // A reader's progress over all pages of the site: what was answered, where the reader was, and all of it as a file.
 import { atRest, button, h } from "./dom.js";
+import { hardware, KEY } from "./hardware.js";
 
 /** @typedef {{page: string, title: string, ids: string[]}} Chapter */
 /** @typedef {Record<string, string>} Entries  What is stored, as text by key. */
@@ -194,6 +195,19 @@ function answerTable(entries) {
   return [h("table", {}, h("tbody", {}, ...rows)), h("p", {}, words.filter(Boolean).join(" "))];
 }
 
+/** What the explorers start at, and a button that forgets it. @param {() => void} changed */
+function ownHardware(changed) {
+  const mine = hardware();
+  if (!mine) return [];
+  const price = mine.price ? `, at ${mine.price} USD/h each` : "";
+  const words = `Your hardware: ${mine.chips} x ${mine.chip} for ${mine.model}${price}. `;
+  const forget = button("Forget it", () => {
+    localStorage.removeItem(KEY);
+    changed();
+  });
+  return [h("p", {}, words, forget)];
+}
+
 /** A file from this page, without a server. @param {string} text */
 function save(text) {
   const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
@@ -228,7 +242,10 @@ function myAnswers(box, changed) {
   /** @type {Entries | null} */
   let before = null;
   const draw = (/** @type {string} */ words) => {
-    list.replaceChildren(...answerTable(stored()));
+    list.replaceChildren(
+      ...answerTable(stored()),
+      ...ownHardware(() => draw("Every explorer starts where its page says.")),
+    );
     told.textContent = words;
     undo.hidden = !before;
     changed();

@@ -24,13 +24,14 @@ def cell(source: str) -> dict[str, Any]:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[str]:
-    """JupyterLab on a notebook with a chapter's own first cell, one quiz, and a cell that prints its state."""
+    """JupyterLab on a notebook: a chapter's own first cell, a quiz, an explorer, and a cell with the quiz's state."""
     chapter = json.loads((ROOT / "book" / "02_memory.ipynb").read_text(encoding="utf-8"))
     code = [c for c in chapter["cells"] if c["cell_type"] == "code"]
     question = f'quiz("{QUESTION}")'
     stored = next(c for c in code if "".join(c["source"]) == question)
     state = f"q = {question}; print('state:', q.answer, q.outcome, q.attempts)"
-    cells = [cell("".join(code[0]["source"])), stored, cell(state)]
+    explorer = cell("from scaling.course import explore_memory\n\nexplore_memory('x')")
+    cells = [cell("".join(code[0]["source"])), stored, explorer, cell(state)]
     notebook = {
         **chapter,
         "cells": cells,
@@ -65,8 +66,8 @@ def run_all(page: Any) -> None:
     page.locator(".jp-Notebook").get_by_text("quiz(").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    expect(prompts.last).to_have_text(re.compile(r"\[(\*|3)\]"), timeout=60_000)
-    expect(prompts.last).to_have_text("[3]:", timeout=300_000)
+    expect(prompts.last).to_have_text(re.compile(r"\[(\*|4)\]"), timeout=60_000)
+    expect(prompts.last).to_have_text("[4]:", timeout=300_000)
 
 
 def test_run_all_answer_and_read_the_state_back(lab: str, chromium: Any) -> None:
@@ -92,4 +93,8 @@ def test_run_all_answer_and_read_the_state_back(lab: str, chromium: Any) -> None
     page.keyboard.press("Control+Enter")
     page.get_by_text(re.compile(r"state: \S+ B right 2")).wait_for()
     assert page.locator(".sw-quiz").count() == 1
+    explorer = page.locator(".explorer")
+    explorer.get_by_role("button", name="Skip").click()
+    label = explorer.locator("dt", has_text="Fewest chips")
+    assert label.bounding_box()["height"] < 30, "JupyterLab's own style would squeeze labels into a narrow column"
     page.context.close()

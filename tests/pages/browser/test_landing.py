@@ -92,6 +92,11 @@ def test_progress_is_counted_kept_exported_cleared_and_brought_back(chromium: An
     row = page.locator(".pr-list tr", has_text="2. Memory")
     assert count in row.inner_text()
     assert "1 stored entry is not ours" in page.locator(".pr-list").inner_text()
+    page.evaluate('localStorage.setItem(\'scaling/hardware\', \'{"chip":"H200","chips":4,"model":"LLAMA3_8B"}\')')
+    page.reload()
+    mine = page.get_by_text("Your hardware: 4 x H200 for LLAMA3_8B.")
+    mine.get_by_role("button", name="Forget it").click()
+    assert not mine.count() and page.evaluate("localStorage.getItem('scaling/hardware')") is None
     with page.expect_download() as saved:
         page.get_by_role("button", name="Export").click()
     file = tmp_path / "answers.json"
