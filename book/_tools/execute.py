@@ -17,6 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+SHOWN = {"idea", "exercise"}  # tags of cells whose code a reader is to see; that of any other is folded away
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -34,9 +35,20 @@ def normalised(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookN
         if not cell.get("id", "").startswith(prefix):  # a new cell: its id stays when its text changes
             cell["id"] = f"{prefix}-{hashlib.sha256(cell.source.encode()).hexdigest()[:8]}"
         cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            _fold(cell)
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
     return notebook
+
+
+def _fold(cell: nbformat.NotebookNode) -> None:
+    """Hide the code in JupyterLab, and with it on the site, unless the cell's tags say that it is to be seen."""
+    jupyter = {name: value for name, value in cell.metadata.pop("jupyter", {}).items() if name != "source_hidden"}
+    if not SHOWN.intersection(cell.metadata.get("tags", [])):
+        jupyter["source_hidden"] = True
+    if jupyter:
+        cell.metadata["jupyter"] = jupyter
 
 
 def execute(path: Path) -> None:

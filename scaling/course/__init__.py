@@ -1,4 +1,4 @@
-"""What the course needs and a person who sizes a server does not: questions, exercises, tables, plots, widgets.
+"""What the course needs and a person who sizes a server does not: questions, exercises, tables, traps, plots, widgets.
 
 The widgets are loaded when first used: they need anywidget.
 """
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scaling.course.exercise import Exercise as Exercise, check as check
 from scaling.course.tables import table as table
+from scaling.course.traps import trap as trap
 
 if TYPE_CHECKING:
     from scaling.course.widgets import (

@@ -207,4 +207,5 @@ def test_the_fallback_gives_the_starting_position_in_numbers() -> None:
 def test_the_front_end_has_the_book_s_colours_and_hatches() -> None:
     script = (WIDGETS / "figures.js").read_text(encoding="utf-8")
     drawn = re.findall(r'^  (\w+): \{ colour: "(#\w+)", hatch: "(.*?)"', script, re.M)
+    drawn = [(term, colour, hatch.replace(2 * "\\", "\\")) for term, colour, hatch in drawn]
     assert drawn == [(term, *TERMS[term]) for term in ("weights", "compute", "cache")]

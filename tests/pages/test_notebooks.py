@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import cells
 import pytest
 
 from tests.paths import ROOT
@@ -64,13 +65,21 @@ def test_cells_that_only_ask_show_no_code_on_the_site(notebook: dict[str, Any]) 
             assert "remove-input" in cell["metadata"].get("tags", []), f"{source}: give the cell the tag remove-input"
 
 
-def test_cells_that_draw_are_folded(notebook: dict[str, Any]) -> None:
-    """The picture is the point; its code stays one click away, on the site and in JupyterLab."""
-    folded = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+def test_code_is_folded_unless_it_is_the_idea(notebook: dict[str, Any]) -> None:
+    """On the site and in JupyterLab; it stays one click away."""
     for cell in code(notebook):
-        if "plt.show()" in "".join(cell["source"]):
-            stored = {name: cell["metadata"].get(name) for name in folded}
-            assert stored == folded, f"{cell['id']}: give its metadata {folded}"
+        tags, hidden = cell["metadata"].get("tags", []), cell["metadata"].get("jupyter", {}).get("source_hidden", False)
+        assert hidden is not bool({"idea", "exercise"} & set(tags)), f"{cell['id']}: run make notebooks"
+        assert "hide-input" not in tags, f"{cell['id']}: the build folds what JupyterLab folds"
+
+
+def test_a_page_folds_what_jupyterlab_folds() -> None:
+    def tags(*given: str, **jupyter: bool) -> list[str]:
+        cell = {"cell_type": "code", "metadata": {"tags": list(given), "jupyter": jupyter}}
+        return json.loads(cells.folded(json.dumps({"cells": [cell]})))["cells"][0]["metadata"]["tags"]
+
+    assert tags(source_hidden=True) == ["hide-input"]
+    assert tags("idea") == ["idea"] and tags("remove-input", source_hidden=True) == ["remove-input"]
 
 
 def test_code_fits_its_box(notebook: dict[str, Any]) -> None:

@@ -11,13 +11,19 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import cell_outputs
 import front_ends
+import inline_figures
 import picture
 import pytest
+import term_letters
 import yaml
 from bs4 import BeautifulSoup
 from site_links import repository_options
 
+from scaling.course import trap
+from scaling.course._look import CSS
+from scaling.course.plots import COLOURS, TERMS
 from tests.conftest import tool
 from tests.paths import ROOT
 
@@ -80,16 +86,74 @@ def test_every_local_address_exists(page: tuple[Path, BeautifulSoup]) -> None:
 
 def test_figures_have_real_alt_texts(page: tuple[Path, BeautifulSoup]) -> None:
     path, soup = page
-    for image in soup.select("article img"):
-        alt = image.get("alt", "")
+    assert not soup.select("article :not(.pr-cards *) > img[src$='.svg']"), "a figure stands in its page"
+    for figure in soup.select("article img, article svg.figure"):
+        alt = figure.get("alt", figure.get("aria-label", ""))
         assert len(alt) > 30 and not re.search(r"_images|[0-9a-f]{16}|\.(svg|png)", alt), f"{path.name}: alt {alt!r}"
+        assert figure.name == "img" or figure["role"] == "img"
 
 
 def test_every_plot_has_a_caption(page: tuple[Path, BeautifulSoup]) -> None:
     path, soup = page
-    for image in soup.select("article .cell_output img"):
-        caption = image.find_parent("figure").find("figcaption")
-        assert caption and len(caption.get_text(strip=True)) > 20, f"{path.name}: {image.get('alt')}"
+    plots = soup.select("article .cell_output svg.figure")
+    for plot in plots:
+        caption = plot.find_parent("figure").find("figcaption")
+        assert caption and len(caption.get_text(strip=True)) > 20, f"{path.name}: {plot['aria-label']}"
+    assert plots or path.stem not in {notebook.stem for notebook in NOTEBOOKS}
+
+
+def test_a_figure_has_the_colours_and_the_face_of_its_page(page: tuple[Path, BeautifulSoup]) -> None:
+    _, soup = page
+    for figure in soup.select("article svg.figure"):
+        markup = str(figure)
+        assert set(re.findall(r"#[0-9a-fA-F]{6}", markup)) == set(), "a colour that is not in plots.PALETTE"
+        assert set(re.findall(r"var\(--([\w-]+)\)", markup)) <= set(inline_figures.PALETTE)
+        assert "font-family" not in markup and figure.select("text")
+        used = set(re.findall(r"(?:href=.|url\()#([\w-]+)", markup))
+        assert used == {tag["id"] for tag in figure.select("[id]")}
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        "<p></p>",
+        "<svg></svg>",
+        '<svg viewBox="0 0 1 1"><script>1</script></svg>',
+        '<svg viewBox="0 0 1 1"><g onload="a()"/></svg>',
+    ],
+)
+def test_what_is_no_figure_is_refused(svg: str) -> None:
+    with pytest.raises(ValueError, match=r"^a figure must be an SVG with a viewBox and without a script\.$"):
+        inline_figures.inline(svg, "alt", "a")
+
+
+def test_a_trap_leads_to_its_row(built: Path) -> None:
+    known = cell_outputs.claims()
+    row = sorted(known)[0]
+    html = trap("It is so.", believed=1, measured=2, unit="GB", row=row)._repr_html_()
+    shown = BeautifulSoup(cell_outputs.on_a_page(html, "appendix/claims.html", known), "html.parser")
+    address = shown.select_one("a")["href"]
+    ledger = read(built / "book" / address.partition("#")[0])
+    assert ledger.find(id=address.partition("#")[2]) and not shown.select("style, [data-row]")
+    with pytest.raises(ValueError, match=r"^row must be an id of the ledger, not 'nothing'\.$"):
+        cell_outputs.on_a_page(html.replace(row, "nothing"), "appendix/claims.html", known)
+
+
+def test_styles_of_cells_stand_once_in_the_site(page: tuple[Path, BeautifulSoup], built: Path) -> None:
+    _, soup = page
+    assert not soup.select("style.scaling-style")
+    style = (built / "_static" / "site.css").read_text(encoding="utf-8")
+    assert style.count(CSS.splitlines()[0]) == 1 and style.count(inline_figures.colours()) == 1
+
+
+def test_the_letters_of_the_terms_have_their_colours() -> None:
+    weights, cache = rf"\textcolor{{{COLOURS['weights']}}}", rf"\textcolor{{{COLOURS['cache']}}}"
+    assert term_letters.coloured(r"T_\text{step} = T_\text{cache} + T_{weights}") == (
+        rf"T_\text{{step}} = {cache}{{T_\text{{cache}}}} + {weights}{{T_{{weights}}}}"
+    )
+    style = (ROOT / "book" / "_site" / "book.css").read_text(encoding="utf-8")
+    for name, (colour, _) in TERMS.items():
+        assert f'[style*="{colour}"]' in style, f"{name} has no colour on the site"
 
 
 def test_the_picture_of_the_readme_shows_today_s_page(built: Path) -> None:

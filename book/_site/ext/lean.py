@@ -14,7 +14,9 @@ from sphinx.builders.html._assets import _CascadingStyleSheet, _JavaScript
 
 THEME = ("basic.css", "styles/pydata-sphinx-theme.css")  # which the theme's layout loads by hand, not as a setting
 JOINED = "site.css"
-# A page with formulas asks for these as soon as it is read, not when its styles are: lines would wrap anew.
+# The faces of the text, and of formulas where there are some, are asked for as soon as a page is read, not when its
+# styles are: lines would wrap anew.
+TEXT_FONTS = ("fonts/serif-regular.woff2", "fonts/sans-regular.woff2")
 FONTS = ("katex/fonts/KaTeX_Main-Regular.woff2", "katex/fonts/KaTeX_Math-Italic.woff2")
 NOT_ASKED_FOR = (
     "vendor",
@@ -97,7 +99,7 @@ def _load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any]
     context["script_files"] = _scripts(app, context["script_files"])
     # The landing page's equation is far below: `progress.css` has it drawn, and its fonts fetched, when it is near.
     typeset = 'class="katex"' in context.get("body", "") and pagename != app.config.root_doc
-    context["fonts"] = FONTS if typeset else ()
+    context["fonts"] = TEXT_FONTS + FONTS if typeset else TEXT_FONTS
 
 
 def _finish(app: Sphinx, error: Exception | None) -> None:

@@ -43,8 +43,8 @@ export function patterns(id) {
   const tile = (term, size, inside) =>
     s("pattern", { id: `${id}-${term}`, width: size, height: size, patternUnits: "userSpaceOnUse" }, inside);
   const strokes = s("path", { d: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", ...mark });
-  const dots = s("circle", { cx: 3, cy: 3, r: 0.9, class: "sx-dot" });
-  const tiles = s("defs", {}, tile("compute", 6, strokes), tile("cache", 6, dots));
+  const others = s("path", { d: "M-1 -1L7 7M-1 5L1 7M5 -1L7 1", ...mark });
+  const tiles = s("defs", {}, tile("compute", 6, strokes), tile("cache", 6, others));
   return s("svg", { width: 0, height: 0, "aria-hidden": "true", class: "sx-defs" }, tiles);
 }
 

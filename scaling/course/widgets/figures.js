@@ -19,9 +19,9 @@ import { floats, howFar, nearest, number } from "./dom.js";
 // One colour and one hatch per term, as in the book's figures (scaling.course.plots.TERMS).
 /** @type {Record<Term, {colour: string, hatch: string, name: string}>} */
 export const TERMS = {
-  weights: { colour: "#0072B2", hatch: "", name: "reading the weights" },
-  compute: { colour: "#E69F00", hatch: "///", name: "arithmetic" },
-  cache: { colour: "#009E73", hatch: "...", name: "reading the KV cache" },
+  weights: { colour: "#1f6fb4", hatch: "", name: "reading the weights" },
+  compute: { colour: "#c87800", hatch: "///", name: "arithmetic" },
+  cache: { colour: "#1a8a5f", hatch: "\\\\\\", name: "reading the KV cache" },
 };
 export const MENUS = /** @type {const} */ (["model", "chip", "weights", "kv"]);
 export const SLIDERS = /** @type {const} */ (["chips", "context", "batch"]);
