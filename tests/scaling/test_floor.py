@@ -2,23 +2,20 @@
 
 # ruff: noqa: N803
 
-import csv
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from scaling.chips import A100, B200, GB200, H100, H100_TEXT, H200, L40S, MI300X, Chip
+from scaling.chips import H100, H100_TEXT
 from scaling.deployment import ROOFLINE, Deployment
 from scaling.latency import StepTime, decode_step, mixed_step, prefill_floor, prefill_time
+from scaling.measurements import least, measurements, seconds, unusable
 from scaling.models import LLAMA3_8B, LLAMA3_70B, LLAMA3_405B, Model
 from scaling.throughput import plateau, tokens_per_second
-from scaling.units import TB, TFLOP, ms
+from scaling.units import ms
 from tests.scaling import strategies as given_
 from tests.scaling.toys import MEASURED, TOY
 
@@ -103,63 +100,15 @@ def test_no_batch_and_no_schedule_exceeds_the_overlapped_plateau(d: Deployment, 
 
 # Measurements ---------------------------------------------------------------------------------------------------------
 
-A10G = replace(A100, name="A10G", bandwidth=0.6 * TB, flops={"bf16": 70 * TFLOP})
-GH200 = replace(H100, name="GH200, 96 GB", bandwidth=4 * TB)
-A100_40 = replace(A100, name="A100, 40 GB", bandwidth=1.555 * TB)
-CHIPS: dict[str, Chip] = {
-    **{"H100-SXM": H100, "H200-SXM": H200, "B200": B200, "GB200": GB200, "A100-80": A100, "L40S": L40S},
-    **{"MI300X": MI300X, "A10G": A10G, "GH200-96": GH200, "A100-40": A100_40},
-}
-SHAPES = {
-    "LLaMA-2-7B": replace(LLAMA3_8B, d_ff=11_008, kv_heads=32, vocab=32_000),
-    "LLaMA-2-13B": replace(LLAMA3_8B, layers=40, d_model=5120, d_ff=13_824, q_heads=40, kv_heads=40, vocab=32_000),
-    "LLaMA-2-70B": replace(LLAMA3_70B, vocab=32_000),
-    "Mistral-7B": replace(LLAMA3_8B, vocab=32_000),
-    **dict.fromkeys(("LLaMA-3-8B", "LLaMA-3.1-8B"), LLAMA3_8B),
-    **dict.fromkeys(("LLaMA-3-70B", "LLaMA-3.1-70B", "LLaMA-3.3-70B"), LLAMA3_70B),
-    "LLaMA-3.1-405B": LLAMA3_405B,
-}
-
-
-@cache
-def measurements() -> list[dict[str, str]]:
-    """Published measurements of models of this shape whose lengths are known."""
-    path = Path(__file__).parents[1] / "data" / "measurements.csv"
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-
-
-def shares_of_the_floor(metric: str) -> Iterator[float]:
-    """How much of the time is the floor, or of the floor's rate is reached: at most 1, unless the floor is none."""
-    for row in measurements():
-        if row["metric"] != metric:
-            continue
-        weights, chip = row["weights"].replace("fp16", "bf16"), CHIPS[row["chip"]]
-        own = weights in ("fp8", "fp4") and weights in chip.flops
-        d = Deployment(
-            model=SHAPES[row["model"]],
-            chip=chip,
-            chips=int(row["chips"]),
-            weights=weights,
-            kv=row["kv"].replace("fp16", "bf16"),
-            compute=weights if own else "bf16",
-        )
-        # Without a batch the engine had all it could hold; the cache grows from the prompt's length on.
-        batch, prompt, value = float(row["batch"] or 0), int(row["input"]), float(row["value"])
-        if metric == "tpot_ms":
-            yield decode_step(d, batch, prompt).floor / (value * ms)
-        elif metric == "ttft_ms":
-            yield prefill_floor(d, prompt, batch=batch) / (value * ms)
-        else:
-            most = batch / decode_step(d, batch, prompt).floor if batch else plateau(d, prompt, overlapped=True)
-            yield value / most
-
 
 @pytest.mark.parametrize(
     ("metric", "rows", "closest"),
-    [("tpot_ms", 150, 0.64), ("ttft_ms", 99, 0.67), ("output_tokens_per_s", 480, 0.85)],
+    [("tpot_ms", 150, 0.64), ("ttft_ms", 99, 0.67), ("output_tokens_per_s", 494, 0.85)],
 )
 def test_nothing_measured_beats_the_floor(metric: str, rows: int, closest: float) -> None:
-    shares = list(shares_of_the_floor(metric))
+    # An unoptimised path, a starved cache or fp4 is no guide to an estimate, and still no faster than the floor.
+    rows_of = [row for row in measurements() if row.metric == metric]
+    shares = [least(row) / seconds(row) for row in rows_of if unusable(row) in ("", "unoptimised", "starved", "fp4")]
     assert len(shares) == rows
     assert max(shares) < 1
     assert max(shares) == pytest.approx(closest, abs=0.01)  # near enough that a floor a fifth too high would show

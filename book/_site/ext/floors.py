@@ -7,7 +7,7 @@ FLOORS = (
     "_array < _checks < _records < units < layers < _hf_families _hf_stored < _hf_parts < _hf_config < chips models",
     "deployment",
     "memory roofline < sharding < latency",
-    "throughput < pareto disaggregation prefix batching",
+    "throughput < pareto disaggregation prefix batching measurements < calibration",
     "engines course < cli < __main__",
 )
 GROUPS = [group.split() for floor in FLOORS for group in floor.split("<")]
