@@ -20,7 +20,7 @@ else ifeq ($(wildcard $(BIN)/python),)
 $(error .venv is a link to a folder without an environment; remove the link, and make fills a .venv of its own)
 endif
 
-.PHONY: help book test lab notebooks check bench mutation fuzz lock clean
+.PHONY: help book test lab notebooks check bench mutation fuzz lock pyodide clean
 help:
 	@echo "make book       build the site into _build/html"
 	@echo "make test       run every test (the site is built on the way)"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench      time the formulas"
 	@echo "make mutation   break every formula, constant and flag once, and demand a red test (an hour)"
 	@echo "make fuzz       a hundred thousand odd inputs"
+	@echo "make pyodide    fetch Python for the page again (needs npm; book/_tools/vendor_pyodide.py names the version)"
 	@echo "make lock       write the locks from pyproject.toml (UPGRADE=--upgrade for the newest versions)"
 
 ifdef READER
@@ -84,6 +85,9 @@ lock: $(TESTS)
 	$(LOCK) --group book -o requirements.txt
 	$(LOCK) --group tests -c requirements.txt -o tests/requirements.txt
 	$(LOCK) --group mutation -c requirements.txt -c tests/requirements.txt -o tests/strength/mutants/requirements.txt
+
+pyodide:
+	$(PYTHON) book/_tools/vendor_pyodide.py
 
 clean:
 	rm -rf _build

@@ -23,6 +23,7 @@ def policy(site: Path) -> Policy:
     """Directive by directive, what the pages of `site` need beyond ``default-src 'self'``.
 
     * Each inline script and each ``onclick`` is the theme's own and is allowed by its hash, not all of them at once.
+    * WebAssembly, which is what Python in the page is.
     * Inline styles: widths that KaTeX computes for each formula.
     * ``data:`` for images: the filter that turns figures dark; from a folder no page may use one that is in a file.
     """
@@ -35,7 +36,7 @@ def policy(site: Path) -> Policy:
         handlers.update(str(tag["onclick"]) for tag in soup.select("[onclick]"))
     return {
         "default-src": ["'self'"],
-        "script-src": ["'self'", "'unsafe-hashes'", *_hashes(scripts | handlers)],
+        "script-src": ["'self'", "'unsafe-hashes'", "'wasm-unsafe-eval'", *_hashes(scripts | handlers)],
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:"],
     }

@@ -78,13 +78,30 @@ def _either(texts: Sequence[str]) -> str:
     return said[0] if len(said) == 1 else " Or: ".join([f"Either: {said[0]}", *said[1:]])
 
 
+class Verdict(NamedTuple):
+    """`outcome`: "open" (not attempted), "right" or "wrong"; `said`: the same in words, with the likely cause."""
+
+    outcome: str
+    said: str
+
+
 def check(
     mine: Callable[..., Any],
     reference: Callable[..., Any],
     cases: Sequence[Mapping[str, Any]],
     mistakes: Mapping[str, Callable[..., Any]] | None = None,
 ) -> None:
-    """Print one of three outcomes: not attempted, right, or wrong with the first differing input and its likely cause.
+    """Print what `judge` says: not attempted, right, or wrong with the first differing input and its likely cause."""
+    print(judge(mine, reference, cases, mistakes).said)
+
+
+def judge(
+    mine: Callable[..., Any],
+    reference: Callable[..., Any],
+    cases: Sequence[Mapping[str, Any]],
+    mistakes: Mapping[str, Callable[..., Any]] | None = None,
+) -> Verdict:
+    """One of three outcomes: not attempted, right, or wrong with the first differing input and its likely cause.
 
     `cases`: keyword arguments for each call. `mistakes`: what to say, mapped to the function a reader would then have
     written; the first one that agrees with `mine` on every case is named.
@@ -95,18 +112,16 @@ def check(
         raise ValueError("cases must hold at least one dictionary of arguments, not be empty.")
     answers = [_answer(mine, case) for case in cases]
     if all(answer is None or answer is ... for answer in answers):
-        print("Not attempted yet: replace the ... with your own formula and run the cell again.")
-        return
+        return Verdict("open", "Not attempted yet: replace the ... with your own formula.")
     expectations = [reference(**case) for case in cases]
     right = sum(map(_same, answers, expectations))
     for case, answer, expected in zip(cases, answers, expectations, strict=True):
         if not _same(answer, expected):
             others = f" {right} of {len(cases)} inputs are right already." if right else ""
-            print(f"{_wrong(case, answer, expected)}{others}")
-            print(_no_number(case, answer, expected) or _cause(answers, cases, answer, expected, mistakes or {}))
-            return
+            cause = _no_number(case, answer, expected) or _cause(answers, cases, answer, expected, mistakes or {})
+            return Verdict("wrong", f"{_wrong(case, answer, expected)}{others}\n{cause}")
     inputs = "input" if len(cases) == 1 else "inputs"
-    print(f"Right on all {len(cases)} {inputs}.")
+    return Verdict("right", f"Right on all {len(cases)} {inputs}.")
 
 
 def _answer(mine: Callable[..., Any], case: Mapping[str, Any]) -> Any:
