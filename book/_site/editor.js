@@ -1,5 +1,5 @@
-/* An editor for each cell that runs where it is read (#code-NAME). The cell as the build made it stays when this does not
-   run. What a reader writes is kept as scaling/code/NAME: {"source": text, "solved": true once it was right}. */
+/* An editor for each cell that runs where it is read (#code-NAME). The cell as the build made it stays when this does
+   not run. What a reader writes is kept as scaling/code/NAME: {"source": text, "solved": true once it was right}. */
 (() => {
   "use strict";
   /**

@@ -1,5 +1,5 @@
-/* Python in the page, for whoever asks: scalingLab.call(name, args) gives a promise of what py/lab.py answers. Nothing is
-   loaded before the first call. A promise that fails does so with a sentence for the reader. */
+/* Python in the page, for whoever asks: scalingLab.call(name, args) gives a promise of what py/lab.py answers. Nothing
+   is loaded before the first call. A promise that fails does so with a sentence for the reader. */
 (() => {
   "use strict";
   const folder = new URL("py/", /** @type {HTMLScriptElement} */ (document.currentScript).src);

@@ -32,6 +32,11 @@ globalThis.fetch = async (request) => {
 };
 
 async function start() {
+  try {
+    new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)); // the smallest; Pyodide would wait for ever
+  } catch {
+    throw new Error("this browser, or the policy of the site, does not allow WebAssembly");
+  }
   const info = { abi_version: "2026_0", arch: "wasm32", platform: "emscripten_5_0_3", python: "3.14.2" };
   const [python, book] = await Promise.all([
     loadPyodide({ indexURL: here, packageBaseUrl: here, lockFileContents: { info, packages: {} } }), // so no list is fetched
