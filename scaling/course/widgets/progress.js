@@ -118,6 +118,9 @@ const pageOf = (path) =>
     .at(-1)
     ?.replace(/\.html$/, "") ?? "";
 
+// Of the chapters, seen from this page: the landing page stands at the root, too.
+const folder = () => `${document.documentElement.dataset.content_root ?? "../"}book/`;
+
 /** @type {Chapter[]} */
 const CHAPTERS = Reflect.get(globalThis, "scalingCourse") ?? [];
 
@@ -139,8 +142,7 @@ function rings(entries) {
 
 /** The bar at a chapter's top. @param {Chapter} chapter */
 function topBar({ ids }) {
-  const root = document.documentElement.dataset.content_root ?? "../";
-  const words = h("a", { href: `${root}book/my_answers.html` });
+  const words = h("a", { href: `${folder()}my_answers.html` });
   const marks = ids.map(() => h("span"));
   const node = h("div", { class: "pr-top" }, h("div", { class: "pr-bar", "aria-hidden": "true" }, ...marks), words);
   document.querySelector("article h1")?.after(node);
@@ -168,7 +170,8 @@ function keepPlace(page) {
 function continueLink(entries) {
   const there = place(entries["scaling/place"] ?? "", CHAPTERS);
   const start = document.querySelector(".pr-start");
-  if (there && start) start.append(h("a", { href: there.href }, `Continue where you were: ${there.title}`));
+  if (there && start)
+    start.append(h("a", { href: `${folder()}${there.href}` }, `Continue where you were: ${there.title}`));
 }
 
 /** What the page says of the chapters. @param {Entries} entries */
@@ -179,7 +182,7 @@ function answerTable(entries) {
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, h("a", { href: `${page}.html` }, title)),
+      h("th", { scope: "row" }, h("a", { href: `${folder()}${page}.html` }, title)),
       h("td", {}, ringWords(count)),
       h("td", {}, open),
     );

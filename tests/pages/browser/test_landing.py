@@ -40,7 +40,7 @@ def test_the_landing_page_is_an_explorer_and_a_way_in(chromium: Any, site: str) 
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     page, got = context.new_page(), []
     page.on("response", lambda response: got.append(response))
-    page.goto(f"{site}/book/index.html", wait_until="networkidle")
+    page.goto(f"{site}/index.html", wait_until="networkidle")
     ready(page)
     weight = sum(len(gzip.compress(response.body())) for response in got if response.status == 200)
     assert weight < 200_000, f"the landing page weighs {weight:,} bytes over the wire"
@@ -61,7 +61,7 @@ def test_the_landing_page_is_an_explorer_and_a_way_in(chromium: Any, site: str) 
     page.locator(".pr-start a").first.click()
     assert page.url.endswith("/02_memory.html")
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{site}/book/index.html")
+    page.goto(f"{site}/index.html")
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
@@ -81,7 +81,7 @@ def test_progress_is_counted_kept_exported_cleared_and_brought_back(chromium: An
     page.locator("#recap").scroll_into_view_if_needed()
     page.evaluate("document.getElementById('recap').scrollIntoView()")
     page.wait_for_timeout(500)  # the place is kept when the page rests
-    page.goto(f"{site}/book/index.html")
+    page.goto(f"{site}/index.html")
     ready(page)
     assert page.locator(".pr-cards .pr-ring").first.get_attribute("aria-label") == count
     page.get_by_role("link", name="Continue where you were").click()

@@ -360,6 +360,10 @@ test("an explorer starts at the reader's hardware, or the nearest that it has, a
   assert.equal(mine({ chip: "B", chips: 5 }).at.chips, 4);
   assert.equal(mine({ chip: "B", chips: 5 }).said, "This is your hardware: 4 x Chip B, the nearest to your 5.");
   assert.deepEqual(mine({ chip: "Z" }), { at: start, said: "Your hardware, Z, is not among the chips here." });
+  const text = { ...axes, chip: ["A_TEXT", "B"] };
+  const at = { ...start, chip: "B", chips: 4 };
+  const named = ex.atHardware(text, at, { chip: "A", chips: 2, model: "m", price: null });
+  assert.equal(named.at.chip, "A_TEXT", "the same chip, with the constants of the text");
   assert.match(mine({ model: "z" }).said, /Your model, z, is not among those here\.$/);
 });
 

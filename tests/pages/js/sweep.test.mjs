@@ -12,6 +12,7 @@ const sliders = [
 test("a sweep starts at the reader's hardware where a slider is about it, and at the nearest number of chips", () => {
   const mine = { chip: "MI300X", chips: 6, model: "LLAMA3_70B", price: null };
   assert.deepEqual(sweep.startFor(sliders, [0, 0, 1], mine), [1, 3, 1]);
+  assert.deepEqual(sweep.startFor([["Ways", "", [1, 2, 8]]], [0], mine), [2]);
   assert.deepEqual(sweep.startFor(sliders, [0, 0, 1], { ...mine, chip: "TPU_V5E", chips: 1 }), [0, 0, 1]);
 });
 
