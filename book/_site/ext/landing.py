@@ -22,12 +22,13 @@ sys.path.insert(0, str(Path(__file__).parents[3]))  # the folder of `scaling`
 
 from front_ends import classic
 
-from scaling import H100, H200, LLAMA3_8B, LLAMA3_70B, MI300X, TPU_V5E
+from scaling import H100, H200, LLAMA3_8B, LLAMA3_70B, MI300X
 from scaling.course.widgets import Explorer
 from scaling.course.widgets._base import HERE, load
 
 BOOK = Path(__file__).parents[2]
 SVG = "http://www.w3.org/2000/svg"
+GROUND = ("patch_1", "patch_2")  # of the figure and of its axes: a card has a ground of its own, light or dark
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
@@ -74,8 +75,9 @@ def hero() -> Explorer:
     home = {"chip": H100, "model": LLAMA3_70B, "chips": 8, "context": 8192, "batch": 64}
     return Explorer(
         "home",
-        chips=(H100, H200, MI300X, TPU_V5E),
+        chips=(H100, H200, MI300X),
         models=(LLAMA3_70B, LLAMA3_8B),
+        contexts=(2048, 4096, 8192, 16_384, 32_768, 65_536),
         weights=("fp8", "bf16"),
         kv=("fp8",),
         batches=batches,
@@ -99,7 +101,7 @@ def _bare(svg: str) -> str:
     root = ElementTree.fromstring(svg)
     for parent in list(root.iter()):
         for child in list(parent):
-            text = child.get("id", "").startswith(("text_", "legend"))
+            text = child.get("id", "").startswith(("text_", "legend")) or child.get("id") in GROUND
             if text or child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}text"):
                 parent.remove(child)
     return ElementTree.tostring(root, encoding="unicode")

@@ -84,6 +84,8 @@ def test_on_a_phone_nothing_sticks_out(explorer: Any) -> None:
     explorer.locator("dl").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 300)")
     top = slider.bounding_box()["y"]
     assert 0 <= top < 250, "the sliders stay in view over what they move"
+    at_top = "node => { const b = node.getBoundingClientRect(); return document.elementFromPoint(b.x + 9, b.y + 9) }"
+    assert slider.evaluate(f"node => ({at_top})(node) === node"), "and nothing covers them"
     box = explorer.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert explorer.page.evaluate("document.documentElement.scrollWidth") <= 390
