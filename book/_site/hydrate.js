@@ -64,7 +64,65 @@
     }
   }
 
+  /** Questions that are answered, and those that the reader has skipped on this visit. */
+  const answered = new Set();
+  const skipped = new Set();
+  /** @type {HTMLElement[]} what would answer a question, and is covered until every one that it answers is done with */
+  const places = [...document.querySelectorAll("[data-answers]")].filter((place) => place instanceof HTMLElement);
+  const idsOf = (/** @type {HTMLElement} */ place) => (place.dataset.answers ?? "").split(" ");
+
+  function cover() {
+    for (const place of places) {
+      const open = idsOf(place).every((id) => answered.has(id) || skipped.has(id));
+      place.toggleAttribute("data-covered", !open);
+      for (const child of place.children) child.toggleAttribute("inert", child.className !== "answers-cover" && !open);
+    }
+  }
+
+  /** @param {HTMLElement} place */
+  function skip(place) {
+    for (const id of idsOf(place)) skipped.add(id);
+    cover();
+  }
+
+  /** The cover itself: one line over the place, whose height stays. @param {HTMLElement} place */
+  function addCover(place) {
+    const note = Object.assign(document.createElement("p"), { className: "answers-cover" });
+    const show = Object.assign(document.createElement("button"), { type: "button", textContent: "show it" });
+    show.addEventListener("click", () => {
+      skip(place);
+      place.focus({ preventScroll: true }); // the button is gone: the keyboard goes on from here
+    });
+    note.append("Answer first, or ", show);
+    place.tabIndex = -1;
+    place.prepend(note);
+  }
+
+  /** Opens the place that the address points into: who follows a link wants to see what it leads to. */
+  function uncoverTarget() {
+    let target = null;
+    try {
+      target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {} // an address that is no text
+    const place = target?.closest("[data-answers]");
+    if (place instanceof HTMLElement) skip(place);
+  }
+
+  function startCovers() {
+    for (const place of places) addCover(place);
+    cover();
+    uncoverTarget();
+    addEventListener("hashchange", uncoverTarget);
+    addEventListener("scaling-quiz", (event) => {
+      const { id, outcome } = /** @type {CustomEvent} */ (event).detail;
+      if (outcome) answered.add(id);
+      else answered.delete(id);
+      cover();
+    });
+  }
+
   async function main() {
+    startCovers();
     /** @type {NodeListOf<HTMLElement>} */
     const fallbacks = document.querySelectorAll(".scaling-fallback");
     await Promise.all([...fallbacks].map(show));

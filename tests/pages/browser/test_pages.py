@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from scaling.course.questions import Numeric, Single
 from tests.pages.browser.answering import CHAPTERS, answer, help_of, questions, quiz, ready, said, status
@@ -52,6 +53,34 @@ def test_answers_are_remembered_until_they_are_cleared(open_page: Callable[..., 
     progress.get_by_role("button", name="Yes, clear them").click()
     assert f"0 of {len(bank)}" in progress.inner_text()
     assert status(quiz(page, bank[0])) == ""
+
+
+def test_an_answer_is_covered_until_its_question_is_answered_or_skipped(open_page: Callable[..., Any]) -> None:
+    page, bank = open_page("02_memory"), {q.id: q for q in questions("02_memory")}
+    places = page.locator("[data-answers]")
+    first, last = places.first, places.last
+    ids = (first.get_attribute("data-answers") or "").split()
+    words = first.locator("p:not(.answers-cover)").first
+    expect(words).to_be_hidden()
+    expect(first.get_by_role("button", name="show it")).to_be_visible()
+    focusable = first.locator("> :not(.answers-cover)").evaluate_all("all => all.filter(e => !e.inert).length")
+    assert focusable == 0, "Tab finds what is covered"
+    covered = first.bounding_box()
+    for right, id in enumerate(ids):  # wrong is answered, too
+        expect(words).to_be_hidden()
+        answer(quiz(page, bank[id]), bank[id], right=bool(right))
+    expect(words).to_be_visible()
+    expect(first.locator(".answers-cover")).to_be_hidden()
+    assert first.bounding_box()["height"] == covered["height"]
+    last.get_by_role("button", name="show it").press("Enter")
+    assert last.evaluate("e => e === document.activeElement && !e.hasAttribute('data-covered')")
+    page.reload()
+    ready(page)
+    expect(words).to_be_visible()
+    expect(last.locator(".answers-cover")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(last.locator(".answers-cover")).to_be_hidden()
+    expect(last.locator("> :not(.answers-cover)").first).to_be_visible()
 
 
 NONSENSE = ["", "   ", "abc", "5 apples", "1e999", "9" * 10_000, "<img src=x onerror=alert(1)>", "NaN", "-", "1,2,3,4"]
