@@ -104,7 +104,8 @@ def _bare(svg: str) -> str:
             text = child.get("id", "").startswith(("text_", "legend")) or child.get("id") in GROUND
             if text or child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}text"):
                 parent.remove(child)
-    return ElementTree.tostring(root, encoding="unicode")
+    # A tenth of a point is less than a pixel here, and digits are what is left of the weight.
+    return re.sub(r"(\d\.\d)\d+", r"\1", ElementTree.tostring(root, encoding="unicode"))
 
 
 def _size(svg: str) -> str:
