@@ -60,7 +60,7 @@ test: $(TESTS)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lab: $(READER)
-	$(BIN)/jupyter lab --notebook-dir=book
+	$(BIN)/jupyter lab --notebook-dir=book --LabApp.default_url=/lab/tree/02_memory.ipynb
 
 notebooks: $(TESTS)
 	$(BIN)/python book/_tools/execute.py $(NOTEBOOKS)

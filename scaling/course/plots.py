@@ -29,7 +29,7 @@ PALETTE: Mapping[str, tuple[str, str]] = {
     "weights": ("#1f6fb4", "#6db1ea"),
     "compute": ("#c87800", "#f0ab45"),
     "cache": ("#1a8a5f", "#5fcb9d"),
-    "collectives": ("#b3568f", "#e59ac6"),
+    "collectives": ("#a84a83", "#e59ac6"),
     "overhead": ("#7a8087", "#a9aeb4"),
     # The same for letters, which need 4.5:1.
     "weights-ink": ("#1b66a8", "#6db1ea"),
@@ -212,10 +212,12 @@ def lines(
 def _name_at_the_end(ax: Axes) -> None:
     """Each line's name stands where the line ends, in its colour, and moves when the limits of the axes do."""
     place: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
-    names = [
-        (line, ax.annotate(str(line.get_label()), (0, 0), color=line.get_color(), fontsize=9.5, **place))
-        for line in ax.get_lines()
-    ]
+    inks = {COLOURS[name]: COLOURS[f"{name}-ink"] for name in ("weights", "compute", "cache")}
+    names = []
+    for line in ax.get_lines():
+        colour = str(line.get_color())
+        ink = inks.get(colour, colour)
+        names.append((line, ax.annotate(str(line.get_label()), (0, 0), color=ink, fontsize=9.5, **place)))
 
     def settle(changed: Axes) -> None:
         ends = [_last_seen(ax, line.get_xydata()) for line, _ in names]

@@ -100,7 +100,7 @@ def test_nothing_sticks_out_on_a_phone_or_a_tablet(page: Any) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     wide = page.evaluate(
-        """() => [...document.querySelectorAll('.scaling-widget, .scroll-table, .cell_output img, article table')]
+        """() => [...document.querySelectorAll('.scaling-widget, .scroll-table, svg.figure, article table')]
         .map(e => e.closest('.scroll-table, .pst-scrollable-table-container, .sx-table') ?? e)
         .filter(e => e.getBoundingClientRect().right > 391).map(e => e.className || e.alt)"""
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from scaling.course.plots import PALETTE
 from scaling.course.questions import Numeric, Single
 from tests.pages.browser.answering import CHAPTERS, answer, help_of, questions, quiz, ready, said, status
 
@@ -134,10 +135,14 @@ def test_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
 
 
 def test_figures_turn_dark_with_the_page(open_page: Callable[..., Any]) -> None:
-    look = "e => [getComputedStyle(e).filter, getComputedStyle(e).backgroundColor]"
-    light = open_page("03_latency").locator(".cell_output img").first.evaluate(look)
-    dark = open_page("03_latency", scheme="dark").locator(".cell_output img").first.evaluate(look)
-    assert light[0] == "none" and "invert" in dark[0]
+    look = "e => [getComputedStyle(e).fill, getComputedStyle(document.body).backgroundColor]"
+    for scheme in ("light", "dark"):
+        ground, page = open_page("03_latency", scheme=scheme).locator("svg.figure path").first.evaluate(look)
+        assert ground == page == rgb(PALETTE["paper"][scheme == "dark"])
+
+
+def rgb(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
 
 
 def test_without_javascript_the_question_and_a_folded_solution_are_there(open_page: Callable[..., Any]) -> None:
