@@ -13,7 +13,7 @@ from scaling._checks import in_line
 from scaling._records import replace
 from scaling.deployment import Deployment, parallel_sizes
 from scaling.latency import decode_step
-from scaling.memory import max_batch, min_chips, weight_bytes
+from scaling.memory import cache_bytes, max_batch, min_chips, weight_bytes
 from scaling.models import (
     LLAMA3_8B,
     LLAMA3_70B,
@@ -84,6 +84,9 @@ def report(d: Deployment, batch: int, context: int) -> tuple[str, bool]:
         f"{d.model.name}: {d.model.params:,} parameters, {number(weight_bytes(d) / GB)} GB in {d.weights}",
         f"KV cache: {number(d.model.kv_bytes_per_token(d.kv) / kB)} kB per token in {d.kv}",
     ]
+    if (window := d.model.window) is not None:
+        stop = f"{window.layers} of {d.model.layers} layers keep the last {window.tokens:,} tokens"
+        lines.append(f"{stop}: {number(cache_bytes(d, 1, context) / GB)} GB for one sequence of {context:,}")
     if note := d.model.window_note(context):
         lines.append(f"Note: {note}")
     held = f"{batch:,} {'sequence' if batch == 1 else 'sequences'} of {context:,} tokens"

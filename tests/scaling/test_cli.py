@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling import cli
 from tests.paths import DATA
 
 CONFIG = {
@@ -136,3 +137,9 @@ def test_what_cannot_be_printed_is_no_success(model: str, elsewhere: str) -> Non
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == ("scaling: there is no output to print to.\n" if elsewhere == ">&-" else "")
+
+
+def test_a_window_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main([str(DATA / "configs" / "gemma-3-27b-text.json"), "--context", "131072"])
+    said = "52 of 62 layers keep the last 1,024 tokens: 11.17 GB for one sequence of 131,072"
+    assert said in capsys.readouterr().out
