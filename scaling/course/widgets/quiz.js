@@ -128,7 +128,9 @@ function orderingField({ shown, items }, _, { announce, edited }) {
 function numericField({ unit }, name) {
   const plain = { type: "text", autocomplete: "off", spellcheck: "false", enterkeyhint: "done" };
   const onkeydown = (/** @type {KeyboardEvent} */ event) => onEnter(event, () => input.form?.requestSubmit());
-  const input = h("input", { id: name, ...plain, onkeydown });
+  // A number without a unit is told, not taken: what was meant is what many of the known mistakes are about.
+  const placeholder = unit ? `a number and its unit, such as ${unit}` : "a number";
+  const input = h("input", { id: name, ...plain, placeholder, onkeydown });
   const others = dimensions(parseUnit(unit), true) ? "; any unit of that kind works" : "";
   const note = unit ? `Your answer in ${unit}${others}` : "Your answer, a plain number";
   return {

@@ -99,6 +99,16 @@ def test_nonsense_gets_a_friendly_sentence_and_changes_nothing(open_page: Callab
     assert "0 of" in page.locator(".sw-progress").inner_text()
 
 
+def test_a_quiz_does_not_grow_under_the_thumb(open_page: Callable[..., Any]) -> None:
+    page = open_page("02_memory", width=390)
+    widget = page.locator(".sw-quiz").filter(has=page.locator("[type=text]")).first
+    again, height = widget.locator("button.sw-quiet"), widget.bounding_box()["height"]
+    expect(again).to_be_hidden()
+    widget.locator("[type=text]").fill("1")
+    expect(again).to_be_visible()
+    assert widget.bounding_box()["height"] == height
+
+
 @pytest.mark.parametrize(("right", "mark"), [(True, "✓"), (False, "✗ not this")])
 def test_the_option_that_was_chosen_is_marked(right: bool, mark: str, open_page: Callable[..., Any]) -> None:
     page = open_page("02_memory")
