@@ -174,6 +174,8 @@ def _ways(engine: Engine, start: Start) -> list[Flag]:
         need += f" at {start.least:.3g} of their memory"
     shortest = in_ms(start.timed.step_bytes / start.timed.peak_bandwidth)
     read = f"Each of {d.chips} reads {gb(d.step_bytes / d.chips)} a step, in {shortest} at the least"
+    if d.model.experts is not None:
+        read += ": that is a step which wakes every expert"
     flags = [Flag(engine.ways, str(ways), f"{need}. {read}")] if ways > 1 else []
     if start.stages > 1:
         why = f"{start.stages} stages, each with its share of the layers, one after the other: a token visits them all"

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import scaling
 from scaling import (
     A100,
     B200,
@@ -1188,3 +1189,11 @@ def test_the_package_gives_the_names() -> None:
 
     assert engines.Command is Command and engines.sglang is sglang
     assert all(getattr(engines, name) is not None for name in engines.__all__)
+
+
+def test_a_mixture_reads_all_its_weights_only_when_every_expert_is_awake() -> None:
+    experts = scaling.Experts(layers=80, routed=8, active=2, d_ff=7168)
+    for model in (LLAMA3_70B, replace(LLAMA3_70B, experts=experts)):
+        command = vllm.launch_command(Deployment(model=model, chip=H100, chips=8), context=8192, model_path="a/b")
+        said = "which wakes every expert" in " ".join(str(command).replace("#", " ").split())
+        assert said is (model.experts is not None)
