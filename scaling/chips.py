@@ -140,7 +140,7 @@ GH200 = replace(
     machine=1,
     price=2.29,
     price_source=_LAMBDA,
-    source="NVIDIA GH200 data sheet, from memory (headline rates halved)",
+    source="NVIDIA GH200 data sheet (headline rates halved); recalled, not looked up again",
 )
 
 # A seventh of an H100's arithmetic beside all of its links and more of its memory.
@@ -151,7 +151,7 @@ H20 = replace(
     flops=_rates(bf16=148 * TFLOP, fp8=296 * TFLOP, int8=296 * TFLOP),
     price=float("nan"),
     price_source=_NO_PRICE,
-    source="NVIDIA H20 specification as press and resellers print it, dense, from memory",
+    source="NVIDIA H20 figures, dense, as willitrunai.com prints them, 2026-12",
 )
 
 B200 = Chip(
@@ -212,7 +212,7 @@ L40S = Chip(
     link_bandwidth=32 * GB,
     price=1.55,
     price_source=_NEBIUS,
-    source="NVIDIA L40S data sheet (headline rates halved); PCIe 4.0 x16, no NVLink",
+    source="NVIDIA L40S data sheet (headline rates halved); PCIe 4.0 x16",
     date="2026-11",
 )
 
@@ -223,7 +223,7 @@ L4 = replace(
     flops=_rates(bf16=121 * TFLOP, fp8=242.5 * TFLOP, int8=242.5 * TFLOP),
     price=float("nan"),
     price_source=_NO_PRICE,
-    source="NVIDIA L4 data sheet, from memory (headline rates halved); PCIe 4.0 x16, no NVLink",
+    source="NVIDIA L4 data sheet (242 and 485 TFLOPS, halved), bandwidth as fpsbench.com, 2026-12; PCIe 4.0 x16",
 )
 
 A10G = replace(
@@ -233,7 +233,7 @@ A10G = replace(
     flops=_rates(bf16=70 * TFLOP, int8=140 * TFLOP),
     price=1.006,
     price_source="AWS g5.xlarge us-east-1, factualminds.com, 2026-06",
-    source="AWS and NVIDIA A10G data sheet, from memory (headline rates halved); PCIe 4.0 x16, no NVLink",
+    source="memory as baseten.co, 2026-12; rates of the A10G data sheet (halved), recalled; PCIe 4.0 x16",
 )
 
 # Of the two cards for desktops the rates that add up in fp32, as engines do; in fp16 some are twice that.
@@ -244,7 +244,7 @@ RTX_4090 = replace(
     flops=_rates(bf16=165.2 * TFLOP, fp8=330.3 * TFLOP, int8=660.6 * TFLOP),
     price=float("nan"),
     price_source=_NO_PRICE,
-    source="NVIDIA Ada architecture paper, appendix A, from memory, dense; PCIe 4.0 x16, no NVLink",
+    source="NVIDIA Ada architecture paper, dense, as hmc-tech.com prints it, 2026-12; PCIe 4.0 x16",
 )
 
 RTX_5090 = replace(
@@ -255,7 +255,7 @@ RTX_5090 = replace(
     link_bandwidth=64 * GB,
     price=float("nan"),
     price_source=_NO_PRICE,
-    source="NVIDIA RTX Blackwell architecture paper, appendix, from memory, dense; PCIe 5.0 x16, no NVLink",
+    source="NVIDIA RTX Blackwell figures as spheron.network prints them (sparse, halved), 2026-12; PCIe 5.0 x16",
 )
 
 MI300X = Chip(
@@ -346,7 +346,7 @@ TPU_IRONWOOD = Chip(
     machine=4,
     slices=_TORUS_3D,
     price_source=_NO_PRICE,
-    source=f"{_GOOGLE}/tpu7x; bandwidth from memory, about 7.4 TB/s in the press",
+    source=f"{_GOOGLE}/tpu7x; bandwidth as theregister.com, 7.4 TB/s",
     date="2026-11",
 )
 
