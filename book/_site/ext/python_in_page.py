@@ -79,7 +79,7 @@ def archive(path: Path) -> None:
         for one in running(notebook)
     }
     files = {"lab.py": (ROOT / "book/_site/py/lab.py").read_bytes(), "cells.json": json.dumps(cells, indent=1).encode()}
-    for pattern in ("scaling/**/*.py", "scaling/course/*.css", "book/quizzes/*.py", "book/data/*"):
+    for pattern in ("scaling/**/*.py", "scaling/data/*", "scaling/course/*.css", "book/quizzes/*.py", "book/data/*"):
         for file in ROOT.glob(pattern):
             if file.is_file() and not (name := file.relative_to(ROOT).as_posix()).startswith(LEFT_OUT):
                 files[name] = file.read_bytes()
