@@ -6,6 +6,7 @@ import dukpy
 import lean
 import maths
 import pytest
+import unused_styles
 
 
 def test_a_formula_is_typeset_with_what_a_screen_reader_reads() -> None:
@@ -58,3 +59,27 @@ def test_images_get_their_sizes(tmp_path: Path) -> None:
     )
     for other in ('<img alt="A" width="3" src="a.svg">', '<img alt="A" src="b.svg">'):
         assert lean.sized(other, tmp_path) == other
+
+
+@pytest.mark.parametrize(
+    ("css", "left"),
+    [
+        (".a, .gone > p { x: y }", ".a{x: y}"),
+        (".gone .a { x: y }", ""),
+        ("p:not(.gone), .a:is(.gone, .b) { x: y }", "p:not(.gone),.a:is(.gone, .b){x: y}"),
+        ("@media print { .gone { x: y } .a { x: y } }", "@media print{.a{x: y}}"),
+        ("@supports (a: b) { #gone { x: y } }", ""),
+        ("@font-face { src: url(gone) }", "@font-face { src: url(gone) }"),
+    ],
+)
+def test_a_rule_goes_when_no_page_has_its_names(css: str, left: str) -> None:
+    assert unused_styles.pruned(css, {"a", "b"}) == left
+
+
+def test_a_name_counts_as_used_when_a_page_or_a_script_has_it(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text('<p class="a b-c">')
+    (tmp_path / "own.js").write_text("node.classList.add('d')")
+    (tmp_path / "bootstrap.js").write_text("'carousel'")
+    assert {"a", "b-c", "d", "show"} <= unused_styles.words(tmp_path) and "carousel" not in unused_styles.words(
+        tmp_path
+    )

@@ -11,6 +11,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.builders.html._assets import _CascadingStyleSheet, _JavaScript
+from unused_styles import pruned, words
 
 THEME = ("basic.css", "styles/pydata-sphinx-theme.css")  # which the theme's layout loads by hand, not as a setting
 JOINED = "site.css"
@@ -108,6 +109,7 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
         return
     static = Path(app.outdir, "_static")
     css = join(static, [*THEME, *(str(one.filename).removeprefix("_static/") for one in _common(app))])
+    css = pruned(css, words(Path(app.outdir)))
     (static / JOINED).write_text(css, encoding="utf-8")
     version = hashlib.sha256(css.encode()).hexdigest()[:8]
     for page in Path(app.outdir).rglob("*.html"):
