@@ -141,6 +141,7 @@ class ScalingApi(Directive):
 def _settings(app: Sphinx, config: Any) -> None:
     config.autodoc_typehints = "none"
     config.autodoc_member_order = "bysource"
+    config.autodoc_preserve_defaults = True  # a default by its name, not a record with all its fields
     config.add_module_names = False
     config.python_use_unqualified_type_names = True
 

@@ -50,6 +50,12 @@ def ready(page: Any, timeout: float = 30_000) -> None:
     expect(page.locator(".scaling-fallback")).to_have_count(0)
 
 
+def uncover(page: Any) -> None:
+    """Show what questions cover, as a reader who skips them would."""
+    while (button := page.get_by_role("button", name="show it", exact=True)).count():
+        button.first.click()
+
+
 def said(text: str) -> str:
     return " ".join(text.split())
 
@@ -64,7 +70,7 @@ def order(widget: Any, wanted: tuple[str, ...]) -> None:
             widget.get_by_role("button", name=f"Move up: {item}", exact=True).press("Enter")
 
 
-SIZES = {"ms": ms, "us": us, "GB": GB, "USD/h": 1 / hour}
+SIZES = {"%": 0.01, "ms": ms, "us": us, "GB": GB, "USD/h": 1 / hour}
 
 
 def answer(widget: Any, question: Question, right: bool) -> str:

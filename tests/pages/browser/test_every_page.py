@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import TimeoutError
 from policy import Policy, header, policy
 
-from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, ready, status
+from tests.pages.browser.answering import CHAPTERS, answer, one_of_each, questions, quiz, ready, status, uncover
 from tests.paths import ROOT
 
 PAGES = ["search", "genindex", "404", "index"]
@@ -109,6 +109,7 @@ def test_nothing_sticks_out_on_a_phone_or_a_tablet(page: Any) -> None:
 
 
 def test_a_caption_is_seen_wherever_its_picture_is(page: Any) -> None:
+    uncover(page)
     pictures, hidden = page.evaluate(
         """() => {
           const seen = (e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
