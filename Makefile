@@ -20,9 +20,10 @@ else ifeq ($(wildcard $(BIN)/python),)
 $(error .venv is a link to a folder without an environment; remove the link, and make fills a .venv of its own)
 endif
 
-.PHONY: help book test lab notebooks check bench mutation fuzz lock pyodide clean
+.PHONY: help book pdf test lab notebooks check bench mutation fuzz lock pyodide clean
 help:
 	@echo "make book       build the site into _build/html"
+	@echo "make pdf        print the whole book, solutions at the end, into book.pdf"
 	@echo "make test       run every test (the site is built on the way)"
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make notebooks  re-execute the notebooks and store their outputs"
@@ -55,6 +56,9 @@ book: $(READER)
 	rm -rf _build
 	$(BIN)/jupyter-book build . -W -n --keep-going --quiet
 	@echo "Open _build/html/index.html in a browser."
+
+pdf: book $(TESTS)
+	$(BIN)/python book/_tools/pdf.py _build/html book.pdf
 
 test: $(TESTS)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
