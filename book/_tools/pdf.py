@@ -54,10 +54,11 @@ def chapter(site: Path, page: str, pages: list[str]) -> tuple[Tag, list[Tag]]:
         if str(details.summary and details.summary.get_text(strip=True)).startswith("Solution"):
             question = details.find_parent(class_="scaling-fallback")
             asked = question.find("p") if question else details.find_previous(["h2", "h3"])
-            solutions.append(_solution(soup, asked.get_text(" ", strip=True).rstrip("# "), details.extract()))
+            words = asked.get_text(" ", strip=True).rstrip("# ") if asked else page
+            solutions.append(_solution(soup, words, details.extract()))
     for details in article.select("details:not(.hide)"):
         details["open"] = ""
-    article.name, article["class"], article["id"] = "div", ["bd-article", "book-page"], anchor(page)
+    article.name, article["class"], article["id"] = "div", "bd-article book-page", anchor(page)
     return article, solutions
 
 
@@ -97,10 +98,10 @@ def joined(site: Path) -> str:
             title.string = (article.find("h1") or article).get_text().rstrip("#")
             answers.extend([title, *solutions])
     book.append(answers)
-    title = str(landing.title.string if landing.title else "").partition(" — ")[0]
+    name = str(landing.title.string if landing.title else "").partition(" — ")[0]
     return (
         f'<!doctype html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">'
-        f'<title>{title}</title><link rel="stylesheet" href="_static/site.css"><style>{STYLE}</style></head>'
+        f'<title>{name}</title><link rel="stylesheet" href="_static/site.css"><style>{STYLE}</style></head>'
         f"<body>{book}</body></html>"
     )
 
