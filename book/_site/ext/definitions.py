@@ -126,7 +126,9 @@ def _beside(equation: nodes.math_block, seen: set[str]) -> None:
         for name in new
     ]
     if lines:
-        note = nodes.raw("", f'<div class="margin-note letters">{"".join(lines)}</div>', format="html")
+        note = nodes.raw(
+            "", f'<div class="margin-note letters">{"".join(lines)}</div>', format="html", classes=["letters"]
+        )
         equation.parent.insert(equation.parent.index(equation) + 1, note)
 
 

@@ -38,16 +38,20 @@ def letter(tex: str) -> str:
     return re.sub(r"[{}$\\]|\\[ ,;]", "", tex) if len(tex) < 24 and "\\" not in tex else ""
 
 
+# Code, and what the letters of an equation mean, which the page of symbols says.
+_ASIDE = {"cell_input", "letters"}
+
+
 def words(node: nodes.Node) -> Iterator[str]:
     """What is read of a node; sections inside it are entries of their own."""
     if isinstance(node, nodes.Text):
         yield node.astext()
     elif isinstance(node, nodes.math):
         yield letter(node.astext())
+    elif isinstance(node, (*_NOT_READ, nodes.section)) or _ASIDE & set(node.get("classes", ())):
+        yield " "
     elif isinstance(node, nodes.raw):
         yield seen(node.astext()) if "html" in node.get("format", "") else ""
-    elif isinstance(node, (*_NOT_READ, nodes.section)) or "cell_input" in node.get("classes", ()):
-        yield " "
     else:
         for child in node.children:
             yield from words(child)
