@@ -53,6 +53,7 @@ def test_ten_queries_find_the_definition_and_the_section(query: str, tab: Any, b
     assert found[0] == first and also in found[:4], found[:6]
     assert tab.locator("#search-results li mark").count() >= 1
     tab.locator("#search-results li > a").filter(has_text=also).first.click()
+    tab.wait_for_url(lambda url: "search.html" not in url)
     assert tab.locator("h1").count() == 1
     assert tab.evaluate("!location.hash || document.querySelector(':target') !== null"), tab.url
     assert tab.trouble == []
