@@ -74,8 +74,7 @@
   function cover() {
     for (const place of places) {
       const open = idsOf(place).every((id) => answered.has(id) || skipped.has(id));
-      place.toggleAttribute("data-covered", !open);
-      for (const child of place.children) child.toggleAttribute("inert", child.className !== "answers-cover" && !open);
+      place.toggleAttribute("data-open", open);
     }
   }
 
@@ -85,7 +84,7 @@
     cover();
   }
 
-  /** The cover itself: one line over the place, whose height stays. @param {HTMLElement} place */
+  /** The cover itself: one line in place of what it hides. @param {HTMLElement} place */
   function addCover(place) {
     const note = Object.assign(document.createElement("p"), { className: "answers-cover" });
     const show = Object.assign(document.createElement("button"), { type: "button", textContent: "show it" });

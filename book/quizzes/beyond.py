@@ -39,8 +39,11 @@ FIT = Single(
     ),
     options=(
         _cards(1, "That holds what one token uses. The next token chooses other experts, and they have to be there."),
-        _cards(2, "160 GB are less than the weights, whatever a single token uses of them."),
-        _cards(4, f"All experts have to be there: {number(_bytes)} GB, of the 320 that four cards have."),
+        _cards(2, f"{2 * H100.memory / GB:.0f} GB are less than the weights, whatever a single token uses of them."),
+        _cards(
+            4,
+            f"All experts have to be there: {number(_bytes)} GB, of the {4 * H100.memory / GB:.0f} that four cards have.",
+        ),
         _cards(8, "They would fit there too, with room for many sequences. One sequence needs less."),
     ),
     hints=(
@@ -107,7 +110,8 @@ SHORTER = Multiple(
     options=(_users(20), _users(1), _users(64), _users(4), _users(400)),
     hints=(
         "What does each of the two read, and what does each keep in the cache?",
-        "The mixture reads 1 - (1 - k / E)^B of its experts; a token takes 96,256 B of its cache and 163,840 B of LLaMA's.",
+        "The mixture reads 1 - (1 - k / E)^B of its experts; a token takes "
+        f"{MIXTURE.kv_bytes_per_token('fp8'):,.0f} B of its cache and {LLAMA3_70B.kv_bytes_per_token('fp8'):,.0f} B of LLaMA's.",
         "At 20 users LLaMA reads 71 GB of weights, the mixture nearly three quarters of 235.",
     ),
     solution=(

@@ -102,7 +102,10 @@ LONGEST = Ordering(
     traps=(
         WrongOrder(
             order=(_WEIGHTS, _CACHE, _SENT, _OVERHEAD),
-            feedback="You put launches last, where the roofline has them. Eighty layers of some 90 µs are longer than any reading here.",
+            feedback=(
+                "You put launches last, where the roofline has them. Eighty layers of some "
+                f"{number(REACHED.layer_seconds / us, 2)} µs are longer than any reading here."
+            ),
         ),
     ),
     hints=(
