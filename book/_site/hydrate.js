@@ -75,6 +75,8 @@
     for (const place of places) {
       const open = idsOf(place).every((id) => answered.has(id) || skipped.has(id));
       place.toggleAttribute("data-open", open);
+      // The theme lets the keyboard into code that scrolls, but only where it sees that when the page is loaded.
+      for (const code of place.querySelectorAll("pre")) if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
     }
   }
 
