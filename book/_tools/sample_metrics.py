@@ -1,6 +1,6 @@
 """The sample metrics pages of the book: what a server that a schedule describes would say of itself.
 
-    PYTHONPATH=. python book/_tools/sample_metrics.py        writes book/data/metrics_sglang.txt and metrics_vllm.txt
+    PYTHONPATH=. python book/_tools/sample_metrics.py        writes book/data/metrics_*.txt
 
 Names, labels and buckets are the engines'; the values come from one schedule each, so that running requests, pool,
 counters and histograms are of the same requests. A test holds that the pages are those that this writes.
@@ -22,13 +22,13 @@ from scaling.engines import sglang, vllm
 from scaling.latency import mixed_step
 
 DATA = Path(__file__).parents[1] / "data"
-MODEL = "meta-llama/Meta-Llama-3-70B-Instruct"
+MODEL = LLAMA3_70B.checkpoints["fp8"]
 
-# Shares of the peaks that engines reach, and the launch of kernels: a step takes about one and a half times its floor.
-NODE = Deployment(
-    model=LLAMA3_70B, chip=H100, chips=8, efficiency=Efficiency(bandwidth=0.75, flops=0.45, layer_seconds=2e-5)
-)
-RATE, WAITING = 6.0, 3  # requests a second; requests in the queue when the page is taken
+# Shares of the peaks that engines reach, and the launch of kernels: a step takes about twice its floor.
+USUAL = Efficiency(bandwidth=0.75, flops=0.45, layer_seconds=2e-5)
+NODE = Deployment(model=LLAMA3_70B, chip=H100, chips=8, weights="fp8", kv="fp8", efficiency=USUAL)
+RATE, SECONDS, WAITING = 12.0, 18, 3  # requests a second, and for how long; in the queue when the page is taken
+AFTER, BETWEEN = 15.0, 10.0  # how long the server runs by then, and how much earlier the page before was taken [s]
 SHARED = 768  # tokens that every prompt begins with, found in the prefix cache by all but the first request
 
 TTFT = {
@@ -154,13 +154,15 @@ def write(
     return "\n".join([head, *kept]) + "\n"
 
 
-def sglang_page() -> str:
-    """SGLang at a moderate load: prefills go first, and the decode steps between wait for them."""
+def sglang_page(before: float = 0.0) -> str:
+    """SGLang at a moderate load, or so many seconds before: prefills go first, and the decode steps wait for them."""
     pool = sglang.expected_pool(NODE)
     run = timeline(
-        requests(RATE, 36, 12), policy="continuous", step_time=step_time, max_batch=512, pool=int(pool.tokens)
+        requests(RATE, SECONDS, 12), policy="continuous", step_time=step_time, max_batch=512, pool=int(pool.tokens)
     )
-    page = _busy(run, 28.0)
+    page = _busy(run, AFTER)
+    if before:
+        page = Page(run, max(step.end for step in run.steps if step.end <= page.now - before))
     tokens, common = int(pool.tokens), {"engine_type": "unified", "model_name": MODEL}
     scheduler = {**common, **dict.fromkeys(("moe_ep_rank", "pp_rank", "tp_rank"), "0")}
     stream = {**common, "is_streaming": "true"}
@@ -206,14 +208,14 @@ def vllm_page() -> str:
     pool = vllm.expected_pool(NODE)
     chunk = vllm.default_step_tokens(NODE)
     run = timeline(
-        requests(RATE, 36, 12),
+        requests(RATE, SECONDS, 12),
         policy="chunked",
         step_time=step_time,
         max_batch=1024,
         pool=int(pool.tokens),
         chunk=chunk,
     )
-    page = _busy(run, 28.0)
+    page = _busy(run, AFTER)
     common = {"engine": "0", "model_name": MODEL}
     config = {"block_size": "16", "cache_dtype": "auto", "enable_prefix_caching": "True", "engine": "0"}
     config |= {"gpu_memory_utilization": f"{vllm.UTILIZATION}", "num_gpu_blocks": f"{int(pool.pages)}"}
@@ -252,7 +254,11 @@ def _busy(run: Timeline, after: float) -> Page:
     return next(page for page in pages if page.waiting >= WAITING)
 
 
-PAGES = {"metrics_sglang.txt": sglang_page, "metrics_vllm.txt": vllm_page}
+PAGES = {
+    "metrics_sglang.txt": sglang_page,
+    "metrics_sglang_before.txt": lambda: sglang_page(BETWEEN),
+    "metrics_vllm.txt": vllm_page,
+}
 
 if __name__ == "__main__":
     for name, page_of in PAGES.items():

@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
 
 from scaling._checks import shown, whole
@@ -77,15 +78,31 @@ class Command:
     @property
     def shell(self) -> str:
         """Comment lines, then the command, one option a line. Nothing follows a backslash, not even a blank."""
-        head = f"{self.engine} {self.version}, flags as of {self.date}"
         said = [f"{' '.join(filter(None, option[:2]))}: {option.why}" for option in self.options if option.why]
-        comments = [line for text in (head, *said, *self.notes) for line in _comment(text)]
+        comments = [line for text in (self._whose, *said, *self.notes) for line in _comment(text)]
+        return "\n".join([*comments, self._lines])
+
+    @property
+    def _whose(self) -> str:
+        return f"{self.engine} {self.version}, flags as of {self.date}"
+
+    @property
+    def _lines(self) -> str:
         rows = [self.program, *(tuple(filter(None, option[:2])) for option in self.options)]
-        command = " \\\n  ".join(" ".join(map(_quoted, row)) for row in rows)
-        return "\n".join([*comments, command])
+        return " \\\n  ".join(" ".join(map(_quoted, row)) for row in rows)
 
     def __str__(self) -> str:
         return self.shell
+
+    def _repr_html_(self) -> str:
+        """The command to copy, and the reasons one click away."""
+        reasons = "".join(f"<dt><code>{escape(flag)}</code></dt><dd>{escape(why)}</dd>" for flag, why in self.reasons)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return (
+            f'<div class="scaling-command"><div class="highlight"><pre>{escape(self._lines)}</pre></div>'
+            f"<details><summary>{escape(self._whose)}: why each flag, and what to expect</summary>"
+            f"<dl>{reasons}</dl><ul>{notes}</ul></details></div>"
+        )
 
 
 def _quoted(word: str) -> str:

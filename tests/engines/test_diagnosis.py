@@ -20,6 +20,7 @@ from scaling.throughput import balanced_batch, plateau
 from tests.paths import BOOK, DATA
 
 D = Deployment(model=LLAMA3_70B, chip=H100, chips=8)
+HOME = replace(D, weights="fp8", kv="fp8")  # of the sample pages
 PAGES = {name: read_metrics((BOOK / "data" / f"metrics_{name}.txt").read_text("utf-8")) for name in ("sglang", "vllm")}
 
 # As an engine runs it: the input embedding is not read.
@@ -281,14 +282,12 @@ def test_a_mismatch_comes_first_and_the_rest_by_severity() -> None:
 
 
 def test_samples() -> None:
-    first, second = diagnose(D, PAGES["sglang"])
-    assert first.what.startswith("Time per output token, mean at 112 sequences of 3,575 tokens")
-    assert "single steps that are held up" in first.advice and first.measured / first.against > 2
-    assert second.what == "Time to first token, mean" and str(second).endswith("(See 07_prefill_disaggregation.ipynb.)")
-    assert str(second).startswith("Time to first token, mean: 216 ms against 43.2 ms. ")
-    vllm = diagnose(D, PAGES["vllm"])
-    assert "single steps that are held up" in vllm[0].advice  # 83 % of them take less than 25 ms, the mean is 36
-    assert {finding.what.split(",")[0] for finding in vllm} == {"Time per output token", "Time to first token"}
+    (found,) = diagnose(HOME, PAGES["sglang"])
+    assert str(found).startswith("Time per output token, mean at 126 sequences of 3,593 tokens: 22.8 ms against 5.4 ms")
+    assert "single steps that are held up" in found.advice
+    (of_vllm,) = diagnose(HOME, PAGES["vllm"])
+    assert "single steps that are held up" in of_vllm.advice  # the median is 6.3 ms, the mean 21
+    assert diagnose(D, PAGES["sglang"])[0].what == "Mismatch, size of the KV pool"  # it is of a cache in fp8
     one_card = diagnose(Deployment(model=LLAMA3_8B, chip=H100), PAGES["sglang"])
     assert one_card[0].what.startswith("Mismatch")
 
@@ -377,8 +376,8 @@ def test_out_of_memory_at_the_start_has_two_cures() -> None:
 
 
 def test_the_bound_is_the_roofline_whatever_the_efficiency() -> None:
-    derated = replace(D, efficiency=Efficiency(bandwidth=0.5, flops=0.5, layer_seconds=1e-5, links=0.5))
-    assert diagnose(derated, PAGES["sglang"]) == diagnose(D, PAGES["sglang"])
+    derated = replace(HOME, efficiency=Efficiency(bandwidth=0.5, flops=0.5, layer_seconds=1e-5, links=0.5))
+    assert diagnose(derated, PAGES["sglang"]) == diagnose(HOME, PAGES["sglang"])
 
 
 LOUD = [

@@ -15,7 +15,7 @@ from tests.paths import BOOK, ROOT
 DATA = BOOK / "data"
 SGLANG = (DATA / "metrics_sglang.txt").read_text(encoding="utf-8")
 VLLM = (DATA / "metrics_vllm.txt").read_text(encoding="utf-8")
-MODEL = "meta-llama/Meta-Llama-3-70B-Instruct"
+MODEL = "RedHatAI/Meta-Llama-3-70B-Instruct-FP8"
 NAN, INF = math.nan, math.inf
 
 
