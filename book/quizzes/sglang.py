@@ -20,19 +20,20 @@ SAMPLE = (Path(__file__).parents[1] / "data" / "metrics_sglang.txt").read_text(e
 
 # --- the shell -------------------------------------------------------------------------------------------------------
 
-_LINE = "launch --mem-fraction-static 0.85 \\   # share of the memory"
+SHARE, CAP = 0.85, 256
+_LINE = f"launch --mem-fraction-static {SHARE} \\   # share of the memory"
 _words = shlex.split(_LINE, comments=True)
 
 BACKSLASH = Single(
     id="09-backslash",
     prompt=(
-        "A command spans two lines. The first is: --mem-fraction-static 0.85, a backslash, three blanks, and a comment "
-        "that begins with #. The second is: --max-running-requests 256. You paste it into bash. What happens?"
+        f"A command spans two lines. The first is: --mem-fraction-static {SHARE}, a backslash, three blanks, and a comment "
+        f"that begins with #. The second is: --max-running-requests {CAP}. You paste it into bash. What happens?"
     ),
     options=(
         Option(
             text="Both lines become one command: the shell skips the comment and goes on",
-            correct=_words[-1] == "0.85",
+            correct=_words[-1] == str(SHARE),
             feedback="Only a backslash at the very end of a line joins it to the next. Here a blank comes after it.",
         ),
         Option(
@@ -70,18 +71,18 @@ _default = NODE.kv_per_token
 
 DEFAULT_KV = Single(
     id="09-default-kv",
-    prompt="SGLang starts LLaMA 3-70B, a bf16 checkpoint, with --tp-size 8 and no other flag. How large is the cache of one token, all GPUs together?",
+    prompt="SGLang loads LLaMA 3-70B from a checkpoint stored in FP8, with --tp-size 8 and no flag for the cache. How large is the cache of one token, all GPUs together?",
     options=tuple(
         Option(text=f"{number(round(size))} bytes", correct=size == _default, feedback=feedback)
         for size, feedback in (
             (
                 BYTE_KV.kv_per_token,
-                "That takes a byte for each number, as the text's sums do. Nothing in this command asks for it.",
+                "That is a byte for each number. FP8 weights do not bring an FP8 cache: each has a flag of its own.",
             ),
             (
                 _default,
-                "The default, auto, keeps the model's own dtype: two bytes. Every sum with one-byte keys and values "
-                "needs --kv-cache-dtype fp8_e4m3.",
+                "The default, auto, keeps the dtype of the activations, bf16: two bytes. One byte needs --kv-cache-dtype "
+                "fp8_e4m3.",
             ),
             (
                 _default / NODE.chips,
@@ -95,115 +96,82 @@ DEFAULT_KV = Single(
     ),
     hints=(
         "Which dtype does the cache have if no flag names one?",
-        "kv = 2 L K H b, with b the bytes of the model's own dtype.",
+        "kv = 2 L K H b, with b the bytes of the activations' dtype.",
         "2 x 80 layers x 8 heads x 128 numbers, and two bytes for each.",
     ),
-    solution=f"2 x 80 x 8 x 128 x 2 B = {number(round(_default))} B, twice the chapter's {number(round(BYTE_KV.kv_per_token))} B.",
+    solution=f"2 x 80 x 8 x 128 x 2 = {number(round(_default))} B. With an FP8 cache it would be {number(round(BYTE_KV.kv_per_token))} B.",
 )
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 
-_LOG = {"free_before": 78.81, "free_after": 63.72, "fraction": 0.88}
+BEFORE, AFTER, STATIC = 78.81, 63.72, 0.88  # of a public start-up log, in GiB
 _ONE = Deployment(model=LLAMA3_8B, chip=H100_TEXT)
-
-
-def _pool(free_before: float, free_after: float, fraction: float, token_bytes: float) -> int:
-    pool = sglang.kv_pool(
-        _ONE,
-        free_before_load=free_before * GiB,
-        free_after_load=free_after * GiB,
-        mem_fraction_static=fraction,
-        token_bytes=token_bytes,
-    )
-    return int(pool.tokens)
-
-
 _token = _ONE.kv_per_token
-_logged = _pool(**_LOG, token_bytes=_token)
-_measured = (
-    sglang.kv_pool(
-        _ONE,
-        free_before_load=_LOG["free_before"] * GiB,
-        free_after_load=_LOG["free_after"] * GiB,
-        mem_fraction_static=_LOG["fraction"],
-        token_bytes=_token,
-    ).budget
-    / _token
-)  # from measured sizes: no whole number
 
 
-def _quotient(free_before: float, free_after: float, fraction: float, token_bytes: float) -> float:
-    return (free_after - free_before * (1 - fraction)) * GiB / token_bytes
+def _pool(before: float = BEFORE, after: float = AFTER, fraction: float = STATIC, unit: float = GiB) -> float:
+    """Tokens of the pool, not rounded."""
+    sizes = {"free_before_load": before * unit, "free_after_load": after * unit}
+    return float(sglang.kv_pool(_ONE, mem_fraction_static=fraction, **sizes).budget / _token)
 
-
-TOKENS = Exercise(
-    _pool,
-    cases=(
-        {**_LOG, "token_bytes": 131_072},
-        {"free_before": 78.59, "free_after": 63.48, "fraction": 0.88, "token_bytes": 131_072},
-        {"free_before": 21.63, "free_after": 6.09, "fraction": 0.85, "token_bytes": 65_536},
-    ),
-    mistakes={
-        "you took the fraction of what was free after loading. It is of the memory free before.": lambda **a: _pool(
-            **{**a, "free_before": a["free_after"]}
-        ),
-        "you left the weights out. What is free after loading is what they left.": lambda **a: _pool(
-            **{**a, "free_after": a["free_before"]}
-        ),
-        "you gave all that is left to the cache. A share of 1 - fraction stays free, for activations and graphs.": (
-            lambda **a: _pool(**{**a, "fraction": 1.0})
-        ),
-        "you read GiB as GB. The engine says GB in its log and means GiB, of 1,073,741,824 bytes.": lambda **a: floor(
-            _quotient(**a) * GB / GiB
-        ),
-        "twice too many: a one-byte cache, or only the keys. The bytes of a token hold keys and values.": lambda **a: (
-            _pool(**{**a, "token_bytes": a["token_bytes"] / 2})
-        ),
-        "half of it: keys and values are counted twice. The bytes of a token hold both.": lambda **a: _pool(
-            **{**a, "token_bytes": 2 * a["token_bytes"]}
-        ),
-        "you did not round. A token is in the pool or it is not.": _quotient,
-        "you rounded up, or to the nearest. A token is in the pool or it is not: round down.": lambda **a: ceil(
-            _quotient(**a)
-        ),
-    },
-)
 
 POOL = Numeric(
     id="09-pool",
     prompt=(
-        "LLaMA 3.1-8B in bf16 on one H100. SGLang's log says: 78.81 GiB free before loading, 63.72 GiB after. "
-        "The fraction is 0.88, and a token takes 131,072 bytes of cache. How many tokens does the pool hold? Give three digits."
+        f"LLaMA 3.1-8B in bf16 on one H100. SGLang's log says: {BEFORE} GiB free before loading, {AFTER} GiB after. "
+        f"The fraction is {STATIC}, and a token takes 131,072 bytes of cache. How many tokens does the pool hold? Give three digits."
     ),
-    answer=_measured,
+    answer=_pool(),
     unit="tokens",
     rtol=0.005,
     right=(
         "The fraction counts what was free before loading; the weights are inside it. The server that printed this log "
         "had 444,500: the rest is the rounding of two printed numbers."
     ),
-    traps=TOKENS.traps(
-        {
-            "you took 80 GiB for the free memory, the name of the card. The log says what was free.": floor(
-                (_LOG["fraction"] * 80 * GiB - weight_bytes(_ONE)) / _token
-            )
-        },
-        rtol=0.005,
-        without=("round",),  # three digits are asked
-        **_LOG,
-        token_bytes=_token,
+    traps=(
+        Trap(
+            value=_pool(before=AFTER),
+            feedback="You took the fraction of what was free after loading. It is of the memory free before.",
+        ),
+        Trap(
+            value=_pool(after=BEFORE),
+            feedback="You left the weights out. What is free after loading is what they left.",
+        ),
+        Trap(
+            value=_pool(fraction=1.0),
+            feedback="You gave all that is left to the cache. A share of 1 - fraction stays free, for activations and graphs.",
+        ),
+        Trap(
+            value=_pool(unit=GB),
+            feedback="You read GiB as GB. The engine says GB in its log and means GiB, of 1,073,741,824 bytes.",
+        ),
+        Trap(
+            value=2 * _pool(),
+            feedback="Twice too many: a one-byte cache, or only the keys. The bytes of a token hold keys and values.",
+        ),
+        Trap(
+            value=_pool() / 2,
+            feedback="Half of it: keys and values are counted twice. The bytes of a token hold both.",
+        ),
+        Trap(
+            value=(STATIC * 80 * GiB - weight_bytes(_ONE)) / _token,
+            feedback="You took 80 GiB for the free memory, the name of the card. The log says what was free.",
+        ),
     ),
     hints=(
         "What may weights and cache fill together, and how much of it do the weights take?",
         "rest = free after - free before x (1 - fraction). The pool is rest over the bytes of one token.",
-        "63.72 - 78.81 x 0.12, in GiB of 1,073,741,824 bytes.",
+        f"{AFTER} - {BEFORE} x {1 - STATIC:.2f}, in GiB of 1,073,741,824 bytes.",
     ),
     solution=(
-        f"63.72 - 78.81 x 0.12 = {number(_logged * _token / GiB)} GiB. Over 131,072 B that is {number(_logged)} tokens."
+        f"{AFTER} - {BEFORE} x {1 - STATIC:.2f} = {number(_pool() * _token / GiB)} GiB. "
+        f"Over 131,072 B that is {number(floor(_pool()))} tokens."
     ),
 )
 
 # --- the same number, another meaning --------------------------------------------------------------------------------
+
+REPORTED = 0.90, 0.93  # of vLLM and of SGLang, vllm-project/vllm issue 21348
 
 FRACTION = Single(
     id="09-fraction",
@@ -217,7 +185,7 @@ FRACTION = Single(
             correct=True,
             feedback=(
                 "SGLang's holds weights and cache only. One public report has half the tokens in vLLM on the same machine, with "
-                "fractions as close as 0.90 and 0.93."
+                f"fractions as close as {REPORTED[0]:.2f} and {REPORTED[1]:.2f}."
             ),
         ),
         Option(
@@ -252,20 +220,20 @@ _spare = 6 * ms
 BUDGET = Numeric(
     id="09-chunk-budget",
     prompt=(
-        "The text draws a decode step of 19 ms that takes 25 ms when a chunk of a prompt is mixed in. On 8 H100 at 40 % MFU, "
-        "70e9 parameters: how many prompt tokens take the 6 ms?"
+        "A decode step takes 19 ms, and 25 ms are promised. A chunk of a prompt may fill the rest. On 8 H100 in bf16 at "
+        "40 % MFU, 70e9 parameters: how many prompt tokens take 6 ms?"
     ),
     answer=_spare / _token_time,
     unit="tokens",
     rtol=0.03,
     right=(
-        f"A chunk of {CHUNK:,} tokens, the size in the text's command, takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms: "
+        f"A chunk of {CHUNK:,} tokens, SGLang's default on this card, takes {number(prefill_time(NODE, CHUNK, mfu=MFU) / ms)} ms: "
         f"{number(prefill_time(NODE, CHUNK, mfu=MFU) / _spare)} times the 6 ms."
     ),
     traps=(
         Trap(
             value=_spare / prefill_time(NODE, 1, mfu=1.0),
-            feedback="That is 100 % MFU. At 40 % each token takes 2.5 times as long.",
+            feedback=f"That is 100 % MFU. At {100 * MFU:.0f} % each token takes {1 / MFU:.1f} times as long.",
         ),
         Trap(
             value=2 * _spare / _token_time,
@@ -273,7 +241,7 @@ BUDGET = Numeric(
         ),
         Trap(
             value=25 * ms / _token_time,
-            feedback="That fills all 25 ms. The decode step itself needs 19 of them.",
+            feedback="That fills all of the 25 ms. The decode step itself needs 19 of them.",
         ),
         Trap(
             value=19 * ms / _token_time,
@@ -344,6 +312,7 @@ NO_CHUNK = Single(
 
 PREFIX, USERS = 2048, 100
 _saved = saved_bytes(LLAMA3_70B, PREFIX, USERS, kv="fp8")
+_kib = LLAMA3_70B.kv_bytes_per_token("fp8") / KiB
 
 SAVED = Numeric(
     id="09-prefix-saved",
@@ -382,7 +351,7 @@ SAVED = Numeric(
         ),
         Trap(
             value=_saved * kB / KiB,
-            feedback="You took 160,000 B for a token. It takes 160 KiB, and a KiB is 1,024 bytes.",
+            feedback=f"You took {_kib:.0f},000 B for a token. It takes {_kib:.0f} KiB, and a KiB is 1,024 bytes.",
         ),
     ),
     hints=(
@@ -429,6 +398,44 @@ METRICS = Multiple(
         "token_usage and cache_hit_rate are gauges and time_to_first_token_seconds is a histogram. Means come from "
         "a histogram's sum over its count; no avg_... is printed."
     ),
+)
+
+# --- two pages -------------------------------------------------------------------------------------------------------
+
+
+def _held_up(sum_before: float, count_before: float, sum_now: float, count_now: float, step_ms: float) -> float:
+    return 1 - step_ms * ms * (count_now - count_before) / (sum_now - sum_before)
+
+
+HELD_UP = Exercise(
+    _held_up,
+    cases=tuple(
+        dict(zip(("sum_before", "count_before", "sum_now", "count_now", "step_ms"), case, strict=True))
+        for case in (
+            (300.0, 20_000, 900.0, 45_000, 8.0),
+            (0.0, 0, 120.0, 12_000, 9.5),  # the earlier page is of the very start
+            (5000.0, 400_000, 5600.0, 454_000, 10.0),  # hardly anything waits
+        )
+    ),
+    mistakes={
+        "you took the mean since the start. What happened between the two pages is the difference of the two.": (
+            lambda sum_now, count_now, step_ms, **_: 1 - step_ms * ms * count_now / sum_now
+        ),
+        "you compared milliseconds with seconds: the sums of the histogram are in seconds.": lambda **a: _held_up(
+            **{**a, "step_ms": a["step_ms"] / ms}
+        ),
+        "that is the share in which decoding went on. Asked is the rest.": lambda **a: 1 - _held_up(**a),
+        "that is how much longer than a step the mean is, as a share of the step. Asked is the share of the mean.": (
+            lambda **a: 1 / (1 - _held_up(**a)) - 1
+        ),
+        "that is in per cent. Return a share of 0 to 1.": lambda **a: 100 * _held_up(**a),
+        "those are the seconds lost by all tokens. Divide by all the seconds between tokens.": lambda **a: (
+            _held_up(**a) * (a["sum_now"] - a["sum_before"])
+        ),
+        "that is the mean time between tokens. Compare it with the step.": lambda **a: (
+            (a["sum_now"] - a["sum_before"]) / (a["count_now"] - a["count_before"])
+        ),
+    },
 )
 
 # --- tuning ----------------------------------------------------------------------------------------------------------

@@ -62,8 +62,8 @@ def _text(
     x: float, y: float, words: str, colour: str = "ink", *, at: str = "start", size: float = 15, bold: bool = False
 ) -> str:
     weight = ' font-weight="600"' if bold else ""
-    style = f"fill:{_colour(colour)}"
-    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{at}" font-size="{size:g}"'
+    style = f"font-size: {size:g}px;fill:{_colour(colour)}"  # in the style, where a page looks for it
+    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{at}"'
     return f'<text {where}{weight} style="{style}">{escape(words)}</text>'
 
 

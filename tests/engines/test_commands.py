@@ -1,8 +1,10 @@
 """What each engine's command says, word for word, and where its rules change: tests/data/launch_commands.sh."""
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
@@ -73,6 +75,20 @@ def script() -> dict[str, str]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_word_for_word(name: str) -> None:
     assert str(COMMANDS[name]()) == script()[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_notebook_shows_the_command_to_copy_and_every_reason(name: str) -> None:
+    command = COMMANDS[name]()
+    html = command._repr_html_()
+    shown = unescape(re.search("<pre>(.*?)</pre>", html, re.DOTALL)[1])  # type: ignore[index]
+    assert shlex.split(shown.replace("\\\n", "")) == list(command.arguments) and "#" not in shown
+    assert [unescape(why) for why in re.findall("<dd>(.*?)</dd>", html)] == [why for _, why in command.reasons]
+    assert [unescape(note) for note in re.findall("<li>(.*?)</li>", html)] == list(command.notes)
+
+
+def test_no_path_becomes_markup() -> None:
+    assert "<b>" not in sglang.launch_command(B8, model_path="<b>/model")._repr_html_()
 
 
 def test_every_stored_command_is_asked_for() -> None:
