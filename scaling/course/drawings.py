@@ -17,18 +17,25 @@ from scaling.units import GB, ms, number, us
 WIDTH = 704.0  # the measure of a page, in pixels: a drawing is as wide as the text
 ACROSS = WIDTH / 4  # between figures in display size, and words below a bar
 
-# Where no page names the colours, as in JupyterLab, these are used.
+# Where no page names the colours, as in JupyterLab, these are used: the light ones of `plots.PALETTE`.
 COLOURS = {
-    "weights": "#1c6bb0",
-    "compute": "#c77700",
-    "cache": "#178a5c",
-    "collectives": "#b0508a",
-    "overhead": "#767676",
-    "ink": "#1f2430",
-    "muted": "#5c6470",
-    "rule": "#d5d8dd",
-    "paper": "#ffffff",
+    "weights": "#1f6fb4",
+    "compute": "#c87800",
+    "cache": "#1a8a5f",
+    "collectives": "#a84a83",
+    "overhead": "#7a8087",
+    "weights-ink": "#1b66a8",
+    "compute-ink": "#955800",
+    "cache-ink": "#157048",
+    "ink": "#22262b",
+    "soft": "#5f6872",
+    "rule": "#e2ded4",
+    "paper": "#fdfcf9",
 }
+
+
+# Letters need more contrast than marks.
+LETTERS = {"weights": "weights-ink", "compute": "compute-ink", "cache": "cache-ink", "overhead": "soft"}
 
 
 class Drawing(NamedTuple):
@@ -62,13 +69,13 @@ def _text(
     x: float, y: float, words: str, colour: str = "ink", *, at: str = "start", size: float = 15, bold: bool = False
 ) -> str:
     weight = ' font-weight="600"' if bold else ""
-    style = f"font-size: {size:g}px;fill:{_colour(colour)}"  # in the style, where a page looks for it
+    style = f"font-size: {size:g}px;fill:{_colour(LETTERS.get(colour, colour))}"  # in the style, where a page looks for it
     where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{at}"'
     return f'<text {where}{weight} style="{style}">{escape(words)}</text>'
 
 
 def _line(
-    points: Iterable[tuple[float, float]], colour: str = "muted", *, dashes: bool = False, head: bool = False
+    points: Iterable[tuple[float, float]], colour: str = "soft", *, dashes: bool = False, head: bool = False
 ) -> str:
     """A line through the points, with an arrow's head at its end where asked for."""
     through = list(points)
@@ -85,7 +92,7 @@ def _line(
 def _figures(y: float, facts: Sequence[tuple[str, str]]) -> list[str]:
     """Numbers in display size, each with what it is below it."""
     numerals = [_text(i * ACROSS, y, value, size=27, bold=True) for i, (value, _) in enumerate(facts)]
-    return numerals + [_text(i * ACROSS, y + 22, words, "muted", size=14) for i, (_, words) in enumerate(facts)]
+    return numerals + [_text(i * ACROSS, y + 22, words, "soft", size=14) for i, (_, words) in enumerate(facts)]
 
 
 def step_bar(d: Deployment, batch: int, context: int) -> Drawing:
@@ -105,7 +112,7 @@ def step_bar(d: Deployment, batch: int, context: int) -> Drawing:
     shown += [("read the caches", "cache", step.cache), ("links, launches", "overhead", rest)]
     for i, (words, colour, seconds) in enumerate(one for one in shown if one[2] > 0):
         parts += [_text(i * ACROSS, 98, words, colour, bold=True)]
-        parts += [_text(i * ACROSS, 117, _short_time(seconds), "muted", size=14)]
+        parts += [_text(i * ACROSS, 117, _short_time(seconds), "soft", size=14)]
     facts = [
         (_short_time(step.total), "a step"),
         (f"{batch:,}", "token comes out" if batch == 1 else "tokens come out"),
@@ -128,17 +135,17 @@ def kv_cache(model: Model, dtype: str = "fp8", tokens: int = 12) -> Drawing:
     parts = [_rect(x, y, tokens * cell + 8, heads * cell + 8, "paper", line="rule") for x, y in sheets]
     for row in range(heads):
         y = top + row * cell
-        parts.append(_text(left - 14, y + 17, f"KV head {row + 1}", "muted", at="end", size=13))
+        parts.append(_text(left - 14, y + 17, f"KV head {row + 1}", "soft", at="end", size=13))
         for column in range(tokens):
             x, fade = left + column * cell, 1.0 if column == tokens - 1 else 0.45
             parts += [_rect(x, y, 11, 24, "cache", fade), _rect(x + 12, y, 11, 24, "cache", 0.7 * fade)]
     beside = right + 40
     parts += [
         _text(beside, top + 12, f"{model.layers} layers,", bold=True),
-        _text(beside, top + 31, "one behind the other", "muted", size=14),
-        _text(beside, top + 78, "Each cell: a key and a value,", "muted", size=14),
-        _text(beside, top + 97, f"{model.head_dim} numbers each", "muted", size=14),
-        _text(left, bottom + 26, "tokens so far", "muted", size=14),
+        _text(beside, top + 31, "one behind the other", "soft", size=14),
+        _text(beside, top + 78, "Each cell: a key and a value,", "soft", size=14),
+        _text(beside, top + 97, f"{model.head_dim} numbers each", "soft", size=14),
+        _text(left, bottom + 26, "tokens so far", "soft", size=14),
         _line([(left + 96, bottom + 21), (right - 40, bottom + 21)], head=True),
         _text(right - 30, bottom + 26, "the newest", "cache", bold=True),
     ]
@@ -154,7 +161,7 @@ def tensor_parallel(ways: int = 4) -> Drawing:
     x_in, x_up, x_mid, x_down, x_out = 0.0, 116.0, 288.0, 384.0, 532.0
     columns = ("activations", "columns of W_in", "its share", "rows of W_out", "a partial sum")
     parts = [
-        _text(x, 34, words, "muted", size=14)
+        _text(x, 34, words, "soft", size=14)
         for x, words in zip((x_in, x_up, x_mid, x_down, x_out), columns, strict=True)
     ]
     for card in range(ways):
@@ -170,7 +177,7 @@ def tensor_parallel(ways: int = 4) -> Drawing:
             _rect(x_out, y + 6, 80, 28, "collectives", 0.5),
         ]
         signs = ((98.0, "×"), (267.0, "="), (366.0, "×"), (513.0, "="))
-        parts += [_text(x, y + 25, sign, "muted", at="middle") for x, sign in signs]
+        parts += [_text(x, y + 25, sign, "soft", at="middle") for x, sign in signs]
     bottom = top + ways * row
     parts += [
         _line([(x_out + 40, top - 8), (x_out + 40, bottom + 2)], "collectives", dashes=True),
@@ -182,7 +189,7 @@ def tensor_parallel(ways: int = 4) -> Drawing:
             at="end",
             bold=True,
         ),
-        _text(0, bottom + 22, "each card has them whole", "muted", size=14),
+        _text(0, bottom + 22, "each card has them whole", "soft", size=14),
     ]
     return Drawing("a split MLP", bottom + 36, parts)
 
@@ -198,11 +205,11 @@ def two_pools(prefill: int, decode: int, cache_bytes: float, seconds: float) -> 
         _rect(300, 88, 100, 34, "cache"),
         _text(350, 110, f"{number(cache_bytes / GB, 3)} GB", "paper", at="middle", bold=True),
         _text(350, 76, "the KV cache", "cache", at="middle", bold=True),
-        _text(350, 144, f"on its way {_short_time(seconds)}", "muted", at="middle", size=14),
+        _text(350, 144, f"on its way {_short_time(seconds)}", "soft", at="middle", size=14),
         _line([(115, 8), (115, 36)], head=True),
-        _text(126, 20, "a prompt", "muted", size=14),
+        _text(126, 20, "a prompt", "soft", size=14),
         _line([(589, 36), (589, 8)], head=True),
-        _text(580, 20, "tokens, one by one", "muted", at="end", size=14),
+        _text(580, 20, "tokens, one by one", "soft", at="end", size=14),
     ]
     return Drawing("two pools", 182, parts)
 
@@ -213,7 +220,7 @@ def _pool(x: float, servers: int, name: str, colour: str, does: str) -> list[str
     return [
         _rect(x, 40, 230, 130, "paper", line=colour),
         _text(x + 14, 64, f"{servers:,} {name} server{'s' if servers > 1 else ''}", colour, bold=True),
-        _text(x + 14, 84, does, "muted", size=14),
+        _text(x + 14, 84, does, "soft", size=14),
         *(_rect(left, top, 20, 20, colour, 0.75) for left, top in squares),
         *([_text(x + 216, 166, "…", colour, at="end", bold=True)] if servers > 16 else []),
     ]
@@ -238,7 +245,7 @@ def prefix_tree(shared: int, own: Sequence[int]) -> Drawing:
         parts += [
             _line([(fork - 28, middle + 11), (fork - 6, y + 11), (fork, y + 11)], "cache"),
             _rect(fork, y, scale * tokens, 22, "cache", 0.45),
-            _text(fork + scale * tokens + 8, y + 16, f"{tokens:,}", "muted", size=14),
+            _text(fork + scale * tokens + 8, y + 16, f"{tokens:,}", "soft", size=14),
         ]
     bottom = top + len(lengths) * row
     alone, together = len(lengths) * shared + sum(lengths), shared + sum(lengths)
@@ -258,7 +265,7 @@ def pages(lengths: Sequence[int], page: int = 16, total: int = 40) -> Drawing:
     taken = sorted((turn, i) for i, pages_ in enumerate(needs) for turn in range(pages_))
     across, high, top = WIDTH / 10, 34.0, 40.0
     parts = [_text(0, 22, f"{total} pages of {page} tokens", bold=True)]
-    parts += [_text(WIDTH, 22, "pale: free", "muted", at="end", size=14)]
+    parts += [_text(WIDTH, 22, "pale: free", "soft", at="end", size=14)]
     for place in range(total):
         x, y = (place % 10) * across, top + (place // 10) * high
         parts.append(_rect(x, y, across - 6, high - 6, "rule", 0.5))

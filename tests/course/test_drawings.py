@@ -8,6 +8,7 @@ import pytest
 from scaling import H100, LLAMA3_70B, Deployment, Efficiency, decode_step
 from scaling.course import drawings
 from scaling.course.drawings import Drawing
+from scaling.course.plots import PALETTE
 
 NODE = Deployment(model=LLAMA3_70B, chip=H100, chips=8, weights="fp8", kv="fp8")
 SLOW = Deployment(
@@ -40,13 +41,19 @@ def test_a_drawing_is_sound_svg_in_its_sheet_whose_colours_a_page_can_name(drawi
     for part in root.iter("{http://www.w3.org/2000/svg}rect"):
         assert float(part.get("x", 0)) + float(part.get("width", 0)) <= drawings.WIDTH + 0.2
     for part in root.iter("{http://www.w3.org/2000/svg}text"):
-        wide = 0.52 * float(part.get("font-size", 15)) * len(part.text or "")
+        size = re.search(r"font-size: ([\d.]+)px;", part.get("style", ""))  # where `inline_figures` looks for it
+        assert size, part.text
+        wide = 0.52 * float(size[1]) * len(part.text or "")
         start = (
             float(part.get("x", 0)) - {"start": 0, "middle": wide / 2, "end": wide}[part.get("text-anchor", "start")]
         )
         assert -1 <= start and start + wide <= drawings.WIDTH + 1, part.text
         assert float(part.get("y", 0)) < drawing.height
     assert not re.findall(r"(?:fill|stroke):#", svg), "a colour that the dark cannot change"
+
+
+def test_the_colours_are_those_of_figures_which_a_page_replaces() -> None:
+    assert {name: PALETTE[name][0] for name in drawings.COLOURS} == drawings.COLOURS
 
 
 @pytest.mark.parametrize(("d", "batch"), [(NODE, 1), (NODE, 20), (SLOW, 400)])

@@ -1,5 +1,6 @@
 """What each engine's command says, word for word, and where its rules change: tests/data/launch_commands.sh."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from scaling.engines import Command, megatron, mini_sglang, sglang, vllm, words
 from scaling.engines.command import benchmark_command
 from scaling.engines.pool import free_memory, loaded_weight_bytes
 from scaling.units import GB, GiB, ms
-from tests.paths import DATA
+from tests.paths import BOOK, DATA
 from tests.scaling import records
 
 SCRIPT = DATA / "launch_commands.sh"
@@ -85,6 +86,15 @@ def test_a_notebook_shows_the_command_to_copy_and_every_reason(name: str) -> Non
     assert shlex.split(shown.replace("\\\n", "")) == list(command.arguments) and "#" not in shown
     assert [unescape(why) for why in re.findall("<dd>(.*?)</dd>", html)] == [why for _, why in command.reasons]
     assert [unescape(note) for note in re.findall("<li>(.*?)</li>", html)] == list(command.notes)
+
+
+def test_the_flags_that_chapter_9_names_are_in_the_table() -> None:
+    engines = json.loads((DATA / "engine_flags.json").read_text(encoding="utf-8"))["engines"]
+    known = {one["flag"] for engine in engines.values() for one in engine["flags"] if one["status"] == "ok"}
+    cells = json.loads((BOOK / "09_sglang.ipynb").read_text(encoding="utf-8"))["cells"]
+    prose = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", prose))
+    assert len(named) > 10 and named <= known, f"not in engine_flags.json: {sorted(named - known)}"
 
 
 def test_no_path_becomes_markup() -> None:
