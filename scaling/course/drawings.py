@@ -69,7 +69,7 @@ def _text(
     x: float, y: float, words: str, colour: str = "ink", *, at: str = "start", size: float = 15, bold: bool = False
 ) -> str:
     weight = ' font-weight="600"' if bold else ""
-    style = f"font-size: {size:g}px;fill:{_colour(LETTERS.get(colour, colour))}"  # in the style, where a page looks for it
+    style = f"font-size: {size:g}px;fill:{_colour(LETTERS.get(colour, colour))}"  # where a page looks
     where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{at}"'
     return f'<text {where}{weight} style="{style}">{escape(words)}</text>'
 
