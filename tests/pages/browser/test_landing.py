@@ -80,7 +80,8 @@ def test_progress_is_counted_kept_exported_cleared_and_brought_back(chromium: An
     assert page.locator(".pr-bar [data-outcome=right]").count() == 1
     page.locator("#recap").scroll_into_view_if_needed()
     page.evaluate("document.getElementById('recap').scrollIntoView()")
-    page.wait_for_timeout(500)  # the place is kept when the page rests
+    # The place is kept when the page rests, which on a busy machine takes a while.
+    page.wait_for_function("JSON.parse(localStorage.getItem('scaling/place') ?? '{}').at")
     page.goto(f"{site}/index.html")
     ready(page)
     assert page.locator(".pr-cards .pr-ring").first.get_attribute("aria-label") == count
