@@ -155,6 +155,8 @@ def _write(app: Sphinx) -> None:
 def _load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     for script in ("course.js", "progress.js"):
         app.add_js_file(script, loading_method="defer", priority=300)
+    if 'data-widget="quiz"' in context.get("body", ""):
+        context["body"] = context["body"].replace("</h1>", '</h1>\n<div class="pr-top"></div>', 1)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

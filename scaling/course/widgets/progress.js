@@ -144,8 +144,8 @@ function rings(entries) {
 function topBar({ ids }) {
   const words = h("a", { href: `${folder()}my_answers.html` });
   const marks = ids.map(() => h("span"));
-  const node = h("div", { class: "pr-top" }, h("div", { class: "pr-bar", "aria-hidden": "true" }, ...marks), words);
-  document.querySelector("article h1")?.after(node);
+  // The page keeps a place for it, so that nothing moves when it comes.
+  document.querySelector(".pr-top")?.append(h("div", { class: "pr-bar", "aria-hidden": "true" }, ...marks), words);
   return (/** @type {Entries} */ entries) => {
     const count = tally(ids, entries);
     words.textContent = ringWords(count);
